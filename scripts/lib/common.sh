@@ -1,0 +1,66 @@
+# Shared by all scripts: where the repository is, messages, one temporary folder, one lock.
+# shellcheck shell=bash
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+TARGET=$ROOT/target
+
+# rustup's place, which is not in the PATH of every non-interactive shell.
+PATH=$PATH:${CARGO_HOME:-${HOME:-/nonexistent}/.cargo}/bin
+
+say() {
+    printf '%s\n' "$*" >&2
+}
+
+die() {
+    say "${0##*/}: $*"
+    exit 1
+}
+
+# Prints the comment block at the top of the calling script, which is its manual.
+print_help() {
+    awk 'NR == 1 { next } !/^#/ { exit } { sub(/^# ?/, ""); print }' "$0"
+}
+
+has_command() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+# Runs a command with its output in a log file; shows the end of the log only if it fails.
+logged() {
+    local log=$1
+    shift
+
+    mkdir -p "$(dirname "$log")"
+
+    if ! "$@" >"$log" 2>&1; then
+        tail -n 30 "$log" >&2
+        die "$1 failed (all its output: $log)"
+    fi
+}
+
+# Sets WORKDIR to a new folder under target/ that is removed when the script ends.
+make_workdir() {
+    mkdir -p "$TARGET/tmp"
+    WORKDIR=$(mktemp -d "$TARGET/tmp/${0##*/}.XXXXXX")
+    trap 'rm -rf "$WORKDIR"' EXIT
+}
+
+# Waits until no other script builds; the lock is given back when this script ends.
+take_build_lock() {
+    mkdir -p "$TARGET"
+    exec {BUILD_LOCK}>"$TARGET/.build.lock"
+    flock "$BUILD_LOCK"
+}
+
+sha256_of() {
+    sha256sum "$1" | cut -d ' ' -f 1
+}
+
+check_sha256() {
+    local file=$1 expected=$2 found
+    found=$(sha256_of "$file")
+
+    if [ "$found" != "$expected" ]; then
+        die "${file##*/}: wrong sha256 checksum $found, expected $expected"
+    fi
+}
