@@ -17,3 +17,5 @@ LIB=$(dirname "${BASH_SOURCE[0]}")
 . "$LIB/module.sh"
 # shellcheck source=test-nginx.sh
 . "$LIB/test-nginx.sh"
+# shellcheck source=ports.sh
+. "$LIB/ports.sh"

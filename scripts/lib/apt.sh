@@ -18,14 +18,12 @@ apt_private() {
 }
 
 # Prints the machine's package source entries with another suite and type (deb or deb-src). Only entries of
-# the release itself are used, not those of its updates.
+# the release itself are used, not those of its updates. This is for entries of several lines (deb822).
 derived_apt_sources() {
-    local suite=$1 type=$2 codename
-    codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    local suite=$1 type=$2
 
-    find /etc/apt/sources.list.d -name '*.sources' -exec cat {} + 2>/dev/null |
-        grep -v '^#' |
-        awk -v codename="$codename" -v suite="$suite" -v type="$type" '
+    apt_source_files '*.sources' | sed '/^#/d' |
+        awk -v codename="$(debian_codename)" -v suite="$suite" -v type="$type" '
             BEGIN { RS = ""; ORS = "\n\n" }
             $0 ~ "Suites:[^\n]*[ \t]" codename "([ \t\n]|$)" {
                 sub(/Types:[^\n]*/, "Types: " type)
@@ -37,11 +35,27 @@ derived_apt_sources() {
 
 # The same for entries of one line each: deb [options] URI suite components
 derived_apt_lines() {
-    local suite=$1 type=$2 codename
-    codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    local suite=$1 type=$2 entry='((\[[^]]*\][[:space:]]+)?[^[:space:]]+)'
 
-    find /etc/apt/sources.list /etc/apt/sources.list.d -name '*.list' -exec cat {} + 2>/dev/null |
-        sed -n -E "s/^deb[[:space:]]+((\[[^]]*\][[:space:]]+)?[^[:space:]]+)[[:space:]]+${codename}[[:space:]].*/$type \1 $suite main/p"
+    apt_source_files '*.list' |
+        sed -n -E "s/^deb[[:space:]]+${entry}[[:space:]]+$(debian_codename)[[:space:]].*/$type \1 $suite main/p"
+}
+
+# Prints the content of the machine's apt source files with such a name, an empty line after each.
+apt_source_files() {
+    local file
+
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+        # shellcheck disable=SC2254
+        case $file in
+            $1) [ ! -f "$file" ] || { cat "$file" && echo; } ;;
+        esac
+    done
+}
+
+debian_codename() {
+    # shellcheck source=/dev/null
+    (. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
 }
 
 # Sets APT_DIR to a folder with fresh package lists of that suite.
