@@ -39,12 +39,12 @@ main() {
         *) die "unknown argument $1 (see --help)" ;;
     esac
 
+    require_rust
+
     if [ -n "$missing" ]; then
         mapfile -t missing <<<"$missing"
         install_packages "${missing[@]}"
     fi
-
-    require_rust
 }
 
 main "$@"

@@ -19,3 +19,7 @@ LIB=$(dirname "${BASH_SOURCE[0]}")
 . "$LIB/test-nginx.sh"
 # shellcheck source=ports.sh
 . "$LIB/ports.sh"
+# shellcheck source=processes.sh
+. "$LIB/processes.sh"
+# shellcheck source=steps.sh
+. "$LIB/steps.sh"

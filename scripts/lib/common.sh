@@ -38,11 +38,30 @@ logged() {
     fi
 }
 
+# Adds a command that is run when the script ends, the last one first.
+on_exit() {
+    EXIT_COMMANDS=("$*" "${EXIT_COMMANDS[@]}")
+    trap run_exit_commands EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+run_exit_commands() {
+    local command
+
+    for command in "${EXIT_COMMANDS[@]}"; do
+        eval "$command" || true
+    done
+}
+
+EXIT_COMMANDS=()
+
 # Sets WORKDIR to a new folder under target/ that is removed when the script ends.
 make_workdir() {
     mkdir -p "$TARGET/tmp"
     WORKDIR=$(mktemp -d "$TARGET/tmp/${0##*/}.XXXXXX")
-    trap 'rm -rf "$WORKDIR"' EXIT
+    chmod 755 "$WORKDIR"
+    on_exit "$(printf 'rm -rf %q' "$WORKDIR")"
 }
 
 # Waits until no other script builds; the lock is given back when this script ends.

@@ -1,5 +1,5 @@
 # Builds the module with cargo for the nginx that `prepare_nginx` has prepared.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # variables set for the scripts
 
 MODULE_NAME=ngx_http_combined_upstreams_module
 

@@ -5,7 +5,7 @@
 #   NGINX_SOURCE_DIR   nginx's source folder (of headers only, for Debian's packages)
 #   NGINX_BUILD_DIR    what ./configure made: ngx_auto_config.h, Makefile
 #   NGINX_BINARY       the nginx to run
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # variables set for the scripts
 
 # What every nginx from source is built with: all stock http modules that need no further library.
 NGINX_CONFIGURE_ARGS=(

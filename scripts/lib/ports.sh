@@ -1,5 +1,5 @@
 # Free ports for servers of a test run, below those that the kernel hands out by itself.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # variables set for the scripts
 
 PORTS_PER_BLOCK=20
 FIRST_PORT=20000
@@ -8,7 +8,7 @@ LAST_PORT=31980
 # Sets PORT_BASE to the first of PORTS_PER_BLOCK free ports. A lock on them that lasts until this script ends
 # keeps all other runs on this machine, in whatever folder, away from them.
 reserve_ports() {
-    local base locks=${TMPDIR:-/tmp}/combined-upstreams-ports
+    local base locks=/tmp/combined-upstreams-ports
 
     mkdir -p "$locks"
     chmod a+rwx "$locks" 2>/dev/null || true
