@@ -1,0 +1,140 @@
+//! Configuration time: the arguments of a directive, its errors, memory of the configuration.
+
+use core::ffi::{c_char, c_void};
+use core::fmt;
+use core::ptr::{self, NonNull};
+
+use ngx::core::NGX_CONF_ERROR;
+use ngx::ffi::{
+    NGX_LOG_EMERG, NGX_LOG_WARN, ngx_conf_t, ngx_pool_cleanup_add, ngx_pool_t, ngx_str_t,
+};
+use ngx::ngx_conf_log_error;
+
+/// Why a directive is refused.
+#[derive(Debug)]
+pub enum ConfError {
+    /// The text of nginx's error line; nginx appends the file and the line.
+    Message(String),
+    /// nginx has already said it.
+    Logged,
+}
+
+impl<E: core::error::Error> From<E> for ConfError {
+    fn from(error: E) -> Self {
+        Self::Message(error.to_string())
+    }
+}
+
+impl ConfError {
+    /// An error line.
+    pub fn new(message: impl fmt::Display) -> Self {
+        Self::Message(message.to_string())
+    }
+
+    /// nginx's own words for memory that is not there are in its allocator's log line.
+    pub fn no_memory() -> Self {
+        Self::Logged
+    }
+}
+
+/// What a directive's function answers.
+pub type ConfResult<T = ()> = Result<T, ConfError>;
+
+/// The configuration that nginx is reading.
+#[derive(Clone, Copy)]
+pub struct Conf(NonNull<ngx_conf_t>);
+
+impl Conf {
+    /// # Safety
+    ///
+    /// `cf` is what nginx handed to the callback that is running.
+    pub unsafe fn new(cf: *mut ngx_conf_t) -> Self {
+        // SAFETY: nginx passes no null `cf`.
+        Self(unsafe { NonNull::new_unchecked(cf) })
+    }
+
+    /// For calls of nginx.
+    pub fn as_ptr(self) -> *mut ngx_conf_t {
+        self.0.as_ptr()
+    }
+
+    /// The directive's name and its arguments.
+    pub fn args<'a>(self) -> &'a [ngx_str_t] {
+        // SAFETY: while nginx runs a directive's function, `args` holds at least its name.
+        unsafe { (*(*self.as_ptr()).args).as_slice() }
+    }
+
+    /// The pool of the configuration: it lives as long as the cycle.
+    pub fn pool(self) -> *mut ngx_pool_t {
+        // SAFETY: `cf` has a pool throughout.
+        unsafe { (*self.as_ptr()).pool }
+    }
+
+    /// A configuration structure of a module, in the block that is being read.
+    ///
+    /// # Safety
+    ///
+    /// The block has http contexts, and `T` is what the module of that place keeps in main_conf.
+    pub unsafe fn main_conf<'a, T>(self, ctx_index: usize) -> Option<&'a T> {
+        let ctx = self.http_ctx();
+
+        // SAFETY: within http {}, `ctx` is an http context with a slot for each http module.
+        let conf = unsafe { *(*ctx).main_conf.add(ctx_index) };
+
+        // SAFETY: the caller vouches for the type.
+        unsafe { conf.cast::<T>().as_ref() }
+    }
+
+    /// The http context of the block that is being read.
+    pub fn http_ctx(self) -> *mut ngx::ffi::ngx_http_conf_ctx_t {
+        // SAFETY: `cf` is valid; within http {} its `ctx` is an http context.
+        unsafe { (*self.as_ptr()).ctx.cast() }
+    }
+
+    /// Says what makes a configuration bad, or worth a look.
+    pub fn warn(self, message: impl fmt::Display) {
+        ngx_conf_log_error!(NGX_LOG_WARN, self.as_ptr(), "{message}");
+    }
+
+    /// The result of a directive's function in nginx's terms.
+    pub fn finish(self, result: ConfResult) -> *mut c_char {
+        match result {
+            Ok(()) => ptr::null_mut(),
+            Err(ConfError::Logged) => NGX_CONF_ERROR as *mut c_char,
+            Err(ConfError::Message(message)) => {
+                ngx_conf_log_error!(NGX_LOG_EMERG, self.as_ptr(), "{message}");
+                NGX_CONF_ERROR as *mut c_char
+            }
+        }
+    }
+
+    /// Gives a value to the configuration, which drops it when its memory goes.
+    pub fn keep<'a, T>(self, value: T) -> Option<&'a mut T> {
+        // SAFETY: the pool is valid; no memory is asked for.
+        let cleanup = unsafe { ngx_pool_cleanup_add(self.pool(), 0).as_mut() }?;
+        let value = Box::into_raw(Box::new(value));
+
+        cleanup.handler = Some(drop_kept::<T>);
+        cleanup.data = value.cast();
+
+        // SAFETY: just made from a box, and dropped only together with the pool.
+        Some(unsafe { &mut *value })
+    }
+
+    /// A string in the memory of the configuration.
+    pub fn string(self, bytes: &[u8]) -> ConfResult<ngx_str_t> {
+        // SAFETY: the pool is valid.
+        unsafe { ngx_str_t::from_bytes(self.pool(), bytes) }.ok_or_else(ConfError::no_memory)
+    }
+}
+
+/// Pool cleanup of [`Conf::keep`].
+unsafe extern "C" fn drop_kept<T>(data: *mut c_void) {
+    // SAFETY: `data` is the box that `keep` leaked; nginx runs a cleanup once.
+    drop(unsafe { Box::from_raw(data.cast::<T>()) });
+}
+
+/// Text of nginx's for a log line.
+pub fn lossy(text: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(text)
+}

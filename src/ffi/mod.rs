@@ -1,0 +1,15 @@
+//! What the ngx crate lacks: safe wrappers around the few parts of nginx that the module touches.
+
+pub mod conf;
+pub mod module;
+pub mod request;
+pub mod upstream;
+
+/// The C functions of `accessors.c`.
+mod accessors {
+    #![allow(missing_docs, non_camel_case_types)]
+
+    use ngx::ffi::*;
+
+    include!(concat!(env!("OUT_DIR"), "/accessors.rs"));
+}

@@ -1,0 +1,361 @@
+//! A request, for the code that runs in its callbacks.
+
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
+
+use ngx::ffi::{
+    ngx_connection_t, ngx_http_cleanup_pt, ngx_http_event_handler_pt, ngx_http_post_request,
+    ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_upstream_t, ngx_int_t, ngx_log_t,
+    ngx_pool_cleanup_add,
+};
+
+use super::accessors;
+use super::module;
+
+/// Bit fields of a request, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $name:ident = $accessor:ident;)*) => {
+        impl Flags {
+            $($(#[$doc])* pub const $name: Self = Self(accessors::$accessor);)*
+        }
+    };
+}
+
+flags! {
+    /// No body is sent.
+    HEADER_ONLY = NGX_HTTP_COMBINED_UPSTREAMS_HEADER_ONLY;
+    /// `error_page` has acted, and does not again.
+    ERROR_PAGE = NGX_HTTP_COMBINED_UPSTREAMS_ERROR_PAGE;
+    /// The request was redirected internally, or is a subrequest.
+    INTERNAL = NGX_HTTP_COMBINED_UPSTREAMS_INTERNAL;
+    /// The client's connection stays open.
+    KEEPALIVE = NGX_HTTP_COMBINED_UPSTREAMS_KEEPALIVE;
+    /// The client's connection is closed after it has been drained.
+    LINGERING_CLOSE = NGX_HTTP_COMBINED_UPSTREAMS_LINGERING_CLOSE;
+    /// `Expect: 100-continue` was dealt with.
+    EXPECT_TESTED = NGX_HTTP_COMBINED_UPSTREAMS_EXPECT_TESTED;
+    /// `limit_rate` was set for this response.
+    LIMIT_RATE_SET = NGX_HTTP_COMBINED_UPSTREAMS_LIMIT_RATE_SET;
+    /// The response comes from a cache.
+    CACHED = NGX_HTTP_COMBINED_UPSTREAMS_CACHED;
+    /// The range filter may act.
+    ALLOW_RANGES = NGX_HTTP_COMBINED_UPSTREAMS_ALLOW_RANGES;
+    /// Only single ranges are possible.
+    SINGLE_RANGE = NGX_HTTP_COMBINED_UPSTREAMS_SINGLE_RANGE;
+    /// The range filter may act in a subrequest.
+    SUBREQUEST_RANGES = NGX_HTTP_COMBINED_UPSTREAMS_SUBREQUEST_RANGES;
+    /// No 304 is made of this response.
+    DISABLE_NOT_MODIFIED = NGX_HTTP_COMBINED_UPSTREAMS_DISABLE_NOT_MODIFIED;
+    /// A filter has replaced the response.
+    FILTER_FINALIZE = NGX_HTTP_COMBINED_UPSTREAMS_FILTER_FINALIZE;
+    /// The request is in its `post_action` location.
+    POST_ACTION = NGX_HTTP_COMBINED_UPSTREAMS_POST_ACTION;
+    /// The body is streamed (`proxy_request_buffering off`).
+    BODY_NO_BUFFERING = NGX_HTTP_COMBINED_UPSTREAMS_BODY_NO_BUFFERING;
+    /// The body has not been read to its end.
+    READING_BODY = NGX_HTTP_COMBINED_UPSTREAMS_READING_BODY;
+}
+
+impl Flags {
+    /// Those in either.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those in both.
+    pub const fn only(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether one of the others is among these.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// A request of nginx.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Request(NonNull<ngx_http_request_t>);
+
+impl Request {
+    /// # Safety
+    ///
+    /// `r` is the request whose callback is running, and is used only until it returns.
+    #[inline]
+    pub unsafe fn new(r: *mut ngx_http_request_t) -> Self {
+        // SAFETY: nginx passes no null request.
+        Self(unsafe { NonNull::new_unchecked(r) })
+    }
+
+    /// For calls of nginx.
+    #[inline]
+    pub fn as_ptr(self) -> *mut ngx_http_request_t {
+        self.0.as_ptr()
+    }
+
+    /// The fields that stand before the request's bit fields.
+    #[inline]
+    pub fn fields<'a>(self) -> &'a ngx_http_request_t {
+        // SAFETY: the request lives while its callback runs, and nothing else runs meanwhile; the
+        // reference is never kept across a call of nginx.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The same, to write.
+    #[inline]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "nginx owns the request; we are its callback"
+    )]
+    pub fn fields_mut<'a>(&self) -> &'a mut ngx_http_request_t {
+        // SAFETY: as for `fields`; no other reference is used while this one is.
+        unsafe { &mut *self.as_ptr() }
+    }
+
+    /// All bit fields that the module knows.
+    #[inline]
+    pub fn flags(self) -> Flags {
+        // SAFETY: the request is valid.
+        Flags(unsafe { accessors::ngx_http_combined_upstreams_request_flags(self.as_ptr()) })
+    }
+
+    /// Gives the bit fields of `mask` the values they have in `flags`.
+    #[inline]
+    pub fn set_flags(self, mask: Flags, flags: Flags) {
+        // SAFETY: the request is valid.
+        unsafe {
+            accessors::ngx_http_combined_upstreams_set_request_flags(
+                self.as_ptr(),
+                mask.0,
+                flags.0,
+            );
+        }
+    }
+
+    /// Whether this is the client's own request, no subrequest.
+    pub fn is_main(self) -> bool {
+        self.fields().main == self.as_ptr()
+    }
+
+    /// Takes a reference to the main request, which the next finalization of this request drops.
+    pub fn add_reference(self) {
+        // SAFETY: the main request lives as long as its subrequests.
+        unsafe { accessors::ngx_http_combined_upstreams_request_ref(self.as_ptr()) }
+    }
+
+    /// Gives a reference back that no finalization will drop.
+    pub fn drop_reference(self) {
+        // SAFETY: as for `add_reference`; the caller took the reference that it drops.
+        unsafe { accessors::ngx_http_combined_upstreams_request_unref(self.as_ptr()) }
+    }
+
+    /// The module's context in this request; internal redirects erase it.
+    #[inline]
+    pub fn context<'a, T>(self) -> Option<&'a T> {
+        // SAFETY: nginx gives each request an array with a slot for each http module; the module
+        // puts only values of one type into its own, which live in the request's pool.
+        unsafe {
+            (*self.fields().ctx.add(module::ctx_index()))
+                .cast::<T>()
+                .as_ref()
+        }
+    }
+
+    /// Sets the module's context.
+    pub fn set_context<T>(self, context: &T) {
+        // SAFETY: as for `context`.
+        unsafe {
+            *self.fields().ctx.add(module::ctx_index()) = ptr::from_ref(context).cast_mut().cast();
+        }
+    }
+
+    /// The exchange with an upstream that the request is in, or was in last.
+    #[inline]
+    pub fn upstream(self) -> Option<Exchange> {
+        NonNull::new(self.fields().upstream).map(Exchange)
+    }
+
+    /// The servers that were tried in this request so far.
+    pub fn upstream_states<'a>(self) -> &'a [ngx_http_upstream_state_t] {
+        // SAFETY: `upstream_states` is null or an array of states in the request's pool.
+        unsafe {
+            match self.fields().upstream_states.as_ref() {
+                Some(states) => states.as_slice(),
+                None => &[],
+            }
+        }
+    }
+
+    /// The log of the client's connection.
+    pub fn log(self) -> *mut ngx_log_t {
+        // SAFETY: a request has a connection throughout, and a connection a log.
+        unsafe { (*self.connection()).log }
+    }
+
+    fn connection(self) -> *mut ngx_connection_t {
+        self.fields().connection
+    }
+
+    /// Puts a value into the request's pool, together with a cleanup by whose handler
+    /// [`Request::kept`] finds it again. The handler does nothing, the value is never dropped.
+    pub fn keep<'a, T>(self, marker: Marker, value: T) -> Option<&'a T> {
+        // SAFETY: the pool is the request's own; nginx aligns the memory for any type.
+        unsafe {
+            let cleanup = ngx_pool_cleanup_add(self.fields().pool, size_of::<T>()).as_mut()?;
+            let kept = cleanup.data.cast::<T>();
+
+            cleanup.handler = Some(marker);
+            kept.write(value);
+
+            Some(&*kept)
+        }
+    }
+
+    /// The values that were kept with this marker in the request's pool, which subrequests share.
+    ///
+    /// # Safety
+    ///
+    /// Only values of type `T` are kept with this marker.
+    pub unsafe fn kept<'a, T: 'a>(self, marker: Marker) -> impl Iterator<Item = &'a T> {
+        // SAFETY: the pool is valid, and its cleanups are a list.
+        let mut next = unsafe { (*self.fields().pool).cleanup };
+
+        core::iter::from_fn(move || {
+            loop {
+                // SAFETY: each cleanup of the pool lives as long as the pool.
+                let cleanup = unsafe { next.as_ref() }?;
+                next = cleanup.next;
+
+                if cleanup
+                    .handler
+                    .is_some_and(|handler| ptr::fn_addr_eq(handler, marker))
+                {
+                    // SAFETY: the caller vouches for the type.
+                    return Some(unsafe { &*cleanup.data.cast::<T>() });
+                }
+            }
+        })
+    }
+
+    /// Memory of the request's pool for a value, which is never dropped.
+    pub fn alloc<'a, T>(self, value: T) -> Option<&'a T> {
+        // SAFETY: the pool is the request's own; nginx aligns the memory for any type.
+        unsafe {
+            let memory = ngx::ffi::ngx_palloc(self.fields().pool, size_of::<T>()).cast::<T>();
+            let memory = NonNull::new(memory)?.as_ptr();
+            memory.write(value);
+            Some(&*memory)
+        }
+    }
+
+    /// A copy of a text in the request's pool.
+    pub fn text<'a>(self, text: &[u8]) -> Option<&'a [u8]> {
+        if text.is_empty() {
+            return Some(&[]);
+        }
+
+        // SAFETY: the pool is the request's own; the copy fills the memory asked for.
+        unsafe {
+            let copy = ngx::ffi::ngx_pnalloc(self.fields().pool, text.len()).cast::<u8>();
+            let copy = NonNull::new(copy)?.as_ptr();
+            ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
+            Some(core::slice::from_raw_parts(copy, text.len()))
+        }
+    }
+
+    /// Runs `handler` as soon as nginx has returned from what it is doing now.
+    pub fn post(self, handler: ngx_http_event_handler_pt) -> Result<(), NoMemory> {
+        self.fields_mut().write_event_handler = handler;
+
+        // SAFETY: the request is valid; nginx allocates the list's link itself.
+        let rc: ngx_int_t = unsafe { ngx_http_post_request(self.as_ptr(), ptr::null_mut()) };
+
+        if rc == ngx::ffi::NGX_OK as ngx_int_t {
+            Ok(())
+        } else {
+            Err(NoMemory)
+        }
+    }
+
+    /// Takes an error that nginx made out of the cache again.
+    pub fn forget_cached_error(self) {
+        // SAFETY: the request is valid.
+        unsafe { accessors::ngx_http_combined_upstreams_cache_forget_error(self.as_ptr()) }
+    }
+}
+
+/// The request's pool has no memory left.
+#[derive(Clone, Copy, Debug)]
+pub struct NoMemory;
+
+/// A pool cleanup's handler that does nothing but mark what stands beside it.
+pub type Marker = unsafe extern "C" fn(*mut c_void);
+
+/// A request's exchange with an upstream: nginx's `ngx_http_upstream_t`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Exchange(NonNull<ngx_http_upstream_t>);
+
+impl Exchange {
+    /// For calls of nginx, and to tell exchanges apart.
+    #[inline]
+    pub fn as_ptr(self) -> *mut ngx_http_upstream_t {
+        self.0.as_ptr()
+    }
+
+    /// The fields.
+    #[inline]
+    pub fn fields<'a>(self) -> &'a ngx_http_upstream_t {
+        // SAFETY: the exchange lives in the pool of its request, whose callback is running.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The same, to write.
+    #[inline]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "nginx owns the exchange; we are its callback"
+    )]
+    pub fn fields_mut<'a>(&self) -> &'a mut ngx_http_upstream_t {
+        // SAFETY: as for `fields`; no other reference is used while this one is.
+        unsafe { &mut *self.as_ptr() }
+    }
+
+    /// Whether a pass directive is finding out where to send the request to: proxy, fastcgi,
+    /// uwsgi, scgi and grpc evaluate their variables after `ngx_http_upstream_create` and before
+    /// they set `conf`.
+    #[inline]
+    pub fn is_being_set_up(self) -> bool {
+        self.fields().conf.is_null()
+    }
+
+    /// The host that variables resolved to, as long as no port came with it.
+    pub fn resolved_host<'a>(self) -> Option<&'a [u8]> {
+        // SAFETY: `resolved` is null or lives in the request's pool.
+        let resolved = unsafe { self.fields().resolved.as_ref() }?;
+
+        (resolved.no_port != 0 && resolved.host.len != 0)
+            // SAFETY: the host's text lives in the request's pool or in the configuration.
+            .then(|| unsafe { core::slice::from_raw_parts(resolved.host.data, resolved.host.len) })
+    }
+
+    /// The server that is being tried, or was tried last.
+    pub fn state<'a>(self) -> Option<&'a ngx_http_upstream_state_t> {
+        // SAFETY: `state` is null or an element of the request's array of states.
+        unsafe { self.fields().state.as_ref() }
+    }
+
+    /// nginx sends what an expired cache entry holds.
+    pub fn is_stale(self) -> bool {
+        // SAFETY: the exchange is valid.
+        unsafe { accessors::ngx_http_combined_upstreams_cache_is_stale(self.as_ptr()) != 0 }
+    }
+
+    /// What nginx would do if the request were cleaned up now: end the exchange.
+    pub fn cleanup(self) -> ngx_http_cleanup_pt {
+        // SAFETY: `cleanup` is null or points at the handler's place in the request's list.
+        unsafe { self.fields().cleanup.as_ref() }.copied().flatten()
+    }
+}

@@ -1,0 +1,145 @@
+//! nginx's upstreams at configuration time.
+
+use core::ptr::NonNull;
+
+use ngx::ffi::{
+    NGX_HTTP_UPSTREAM_BACKUP, NGX_HTTP_UPSTREAM_CREATE, NGX_HTTP_UPSTREAM_DOWN,
+    NGX_HTTP_UPSTREAM_FAIL_TIMEOUT, NGX_HTTP_UPSTREAM_MAX_CONNS, NGX_HTTP_UPSTREAM_MAX_FAILS,
+    NGX_HTTP_UPSTREAM_WEIGHT, ngx_array_push_n, ngx_http_upstream_main_conf_t,
+    ngx_http_upstream_module, ngx_http_upstream_server_t, ngx_http_upstream_srv_conf_t,
+};
+
+use super::conf::{Conf, ConfError, ConfResult};
+
+/// An upstream of the configuration that is being read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Upstream(NonNull<ngx_http_upstream_srv_conf_t>);
+
+/// What a balancer lets a `server` line say (nginx: `NGX_HTTP_UPSTREAM_BACKUP` and so on).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ability {
+    /// `backup`
+    Backup,
+    /// `weight=`
+    Weight,
+    /// `max_fails=`
+    MaxFails,
+    /// `fail_timeout=`
+    FailTimeout,
+    /// `max_conns=`
+    MaxConns,
+    /// `down`
+    Down,
+}
+
+impl Upstream {
+    /// The upstream whose block is being read.
+    ///
+    /// # Safety
+    ///
+    /// The directive stands in an `upstream {}` block.
+    pub unsafe fn host_of(cf: Conf) -> Option<Self> {
+        // SAFETY: the index of a module that every nginx with http has.
+        let index = unsafe { ngx_http_upstream_module.ctx_index };
+
+        // SAFETY: in an upstream {} block, `ctx` has the upstream in this slot of srv_conf.
+        let uscf = unsafe { *(*cf.http_ctx()).srv_conf.add(index) };
+
+        NonNull::new(uscf.cast()).map(Self)
+    }
+
+    /// All upstreams known so far that the configuration declares (those that nginx implies from a
+    /// URL are none), in the order in which nginx came to know them.
+    pub fn declared(cf: Conf) -> impl Iterator<Item = Self> {
+        // SAFETY: the index of a module that every nginx with http has.
+        let index = unsafe { ngx_http_upstream_module.ctx_index };
+
+        // SAFETY: this is the type of the upstream module's main configuration.
+        let umcf = unsafe { cf.main_conf::<ngx_http_upstream_main_conf_t>(index) };
+
+        let all: &[*mut ngx_http_upstream_srv_conf_t] = match umcf {
+            // SAFETY: the array holds pointers to upstreams.
+            Some(umcf) => unsafe { umcf.upstreams.as_slice() },
+            None => &[],
+        };
+
+        all.iter()
+            .filter_map(|uscf| NonNull::new(*uscf).map(Self))
+            .filter(|upstream| upstream.flags() & NGX_HTTP_UPSTREAM_CREATE as usize != 0)
+    }
+
+    /// The declared upstream of that name, in whatever case.
+    pub fn find(cf: Conf, name: &[u8]) -> Option<Self> {
+        Self::declared(cf).find(|upstream| upstream.name().eq_ignore_ascii_case(name))
+    }
+
+    /// For calls of nginx.
+    pub fn as_ptr(self) -> *mut ngx_http_upstream_srv_conf_t {
+        self.0.as_ptr()
+    }
+
+    /// The name as declared.
+    pub fn name<'a>(self) -> &'a [u8] {
+        // SAFETY: the name stands in the memory of the configuration, as the upstream does.
+        unsafe {
+            let host = &(*self.as_ptr()).host;
+            if host.len == 0 {
+                &[]
+            } else {
+                core::slice::from_raw_parts(host.data, host.len)
+            }
+        }
+    }
+
+    fn flags(self) -> usize {
+        // SAFETY: the upstream lives as long as the configuration.
+        unsafe { (*self.as_ptr()).flags }
+    }
+
+    /// Whether the upstream's balancer, as it is set by now, has this ability.
+    pub fn supports(self, ability: Ability) -> bool {
+        let flag = match ability {
+            Ability::Backup => NGX_HTTP_UPSTREAM_BACKUP,
+            Ability::Weight => NGX_HTTP_UPSTREAM_WEIGHT,
+            Ability::MaxFails => NGX_HTTP_UPSTREAM_MAX_FAILS,
+            Ability::FailTimeout => NGX_HTTP_UPSTREAM_FAIL_TIMEOUT,
+            Ability::MaxConns => NGX_HTTP_UPSTREAM_MAX_CONNS,
+            Ability::Down => NGX_HTTP_UPSTREAM_DOWN,
+        };
+
+        self.flags() & flag as usize != 0
+    }
+
+    /// The servers declared so far.
+    pub fn servers<'a>(self) -> &'a [ngx_http_upstream_server_t] {
+        // SAFETY: `servers` is null or an array of servers.
+        unsafe {
+            match (*self.as_ptr()).servers.as_ref() {
+                Some(servers) => servers.as_slice(),
+                None => &[],
+            }
+        }
+    }
+
+    /// Appends servers, whole as they are.
+    pub fn push_servers(self, servers: &[ngx_http_upstream_server_t]) -> ConfResult {
+        // SAFETY: in a declared upstream `servers` is an array of servers; the new elements are
+        // written before anybody reads them, and do not overlap the given ones.
+        unsafe {
+            let array = (*self.as_ptr()).servers;
+            if array.is_null() {
+                return Err(ConfError::no_memory());
+            }
+
+            let new: *mut ngx_http_upstream_server_t =
+                ngx_array_push_n(array, servers.len()).cast();
+            if new.is_null() {
+                return Err(ConfError::no_memory());
+            }
+
+            core::ptr::copy_nonoverlapping(servers.as_ptr(), new, servers.len());
+        }
+
+        Ok(())
+    }
+}

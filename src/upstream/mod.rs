@@ -1,0 +1,3 @@
+//! The directives of an `upstream {}` block, which rewrite its servers at configuration time.
+
+pub mod add;
