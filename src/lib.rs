@@ -98,10 +98,13 @@ unsafe extern "C" fn create_main_conf(cf: *mut ngx_conf_t) -> *mut c_void {
     }
 }
 
-unsafe extern "C" fn postconfiguration(_cf: *mut ngx_conf_t) -> ngx_int_t {
+unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
+    // SAFETY: nginx calls this with the configuration that it has read.
+    let cf = unsafe { Conf::new(cf) };
+
     upstrand::filter::install();
 
-    NGX_OK as ngx_int_t
+    status(cf, upstrand::reentry::install(cf))
 }
 
 unsafe extern "C" fn init_module(_cycle: *mut ngx_cycle_t) -> ngx_int_t {

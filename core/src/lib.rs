@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blacklist;
+pub mod chunked;
 pub mod rotation;
 pub mod statuses;
 pub mod trace;

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn cursors_move_on_with_each_walk() {
         let r = rotation(CURSOR, 3, 2);
-        let mut walk = || members(&r, 0, &mut no_draw);
+        let walk = || members(&r, 0, &mut no_draw);
         assert_eq!(walk(), [0, 1, 2, 3, 4]);
         assert_eq!(walk(), [1, 2, 0, 4, 3]);
         assert_eq!(walk(), [2, 0, 1, 3, 4]);

@@ -16,7 +16,6 @@
     F(NGX_HTTP_COMBINED_UPSTREAMS_INTERNAL, internal)                         \
     F(NGX_HTTP_COMBINED_UPSTREAMS_KEEPALIVE, keepalive)                       \
     F(NGX_HTTP_COMBINED_UPSTREAMS_LINGERING_CLOSE, lingering_close)           \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_EXPECT_TESTED, expect_tested)               \
     F(NGX_HTTP_COMBINED_UPSTREAMS_LIMIT_RATE_SET, limit_rate_set)             \
     ngx_http_combined_upstreams_if_cache(                                     \
     F(NGX_HTTP_COMBINED_UPSTREAMS_CACHED, cached))                            \
@@ -64,13 +63,6 @@ void
 ngx_http_combined_upstreams_request_ref(ngx_http_request_t *r)
 {
     r->main->count++;
-}
-
-
-void
-ngx_http_combined_upstreams_request_unref(ngx_http_request_t *r)
-{
-    r->main->count--;
 }
 
 

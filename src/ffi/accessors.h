@@ -22,17 +22,16 @@
 #define NGX_HTTP_COMBINED_UPSTREAMS_INTERNAL              0x00000004
 #define NGX_HTTP_COMBINED_UPSTREAMS_KEEPALIVE             0x00000008
 #define NGX_HTTP_COMBINED_UPSTREAMS_LINGERING_CLOSE       0x00000010
-#define NGX_HTTP_COMBINED_UPSTREAMS_EXPECT_TESTED         0x00000020
-#define NGX_HTTP_COMBINED_UPSTREAMS_LIMIT_RATE_SET        0x00000040
-#define NGX_HTTP_COMBINED_UPSTREAMS_CACHED                0x00000080
-#define NGX_HTTP_COMBINED_UPSTREAMS_ALLOW_RANGES          0x00000100
-#define NGX_HTTP_COMBINED_UPSTREAMS_SINGLE_RANGE          0x00000200
-#define NGX_HTTP_COMBINED_UPSTREAMS_SUBREQUEST_RANGES     0x00000400
-#define NGX_HTTP_COMBINED_UPSTREAMS_DISABLE_NOT_MODIFIED  0x00000800
-#define NGX_HTTP_COMBINED_UPSTREAMS_FILTER_FINALIZE       0x00001000
-#define NGX_HTTP_COMBINED_UPSTREAMS_POST_ACTION           0x00002000
-#define NGX_HTTP_COMBINED_UPSTREAMS_BODY_NO_BUFFERING     0x00004000
-#define NGX_HTTP_COMBINED_UPSTREAMS_READING_BODY          0x00008000
+#define NGX_HTTP_COMBINED_UPSTREAMS_LIMIT_RATE_SET        0x00000020
+#define NGX_HTTP_COMBINED_UPSTREAMS_CACHED                0x00000040
+#define NGX_HTTP_COMBINED_UPSTREAMS_ALLOW_RANGES          0x00000080
+#define NGX_HTTP_COMBINED_UPSTREAMS_SINGLE_RANGE          0x00000100
+#define NGX_HTTP_COMBINED_UPSTREAMS_SUBREQUEST_RANGES     0x00000200
+#define NGX_HTTP_COMBINED_UPSTREAMS_DISABLE_NOT_MODIFIED  0x00000400
+#define NGX_HTTP_COMBINED_UPSTREAMS_FILTER_FINALIZE       0x00000800
+#define NGX_HTTP_COMBINED_UPSTREAMS_POST_ACTION           0x00001000
+#define NGX_HTTP_COMBINED_UPSTREAMS_BODY_NO_BUFFERING     0x00002000
+#define NGX_HTTP_COMBINED_UPSTREAMS_READING_BODY          0x00004000
 
 
 uint32_t ngx_http_combined_upstreams_request_flags(ngx_http_request_t *r);
@@ -41,7 +40,6 @@ void ngx_http_combined_upstreams_set_request_flags(ngx_http_request_t *r,
 
 /* takes a reference to the main request, which its next finalization drops */
 void ngx_http_combined_upstreams_request_ref(ngx_http_request_t *r);
-void ngx_http_combined_upstreams_request_unref(ngx_http_request_t *r);
 
 /* what is sent is an expired cache entry */
 ngx_uint_t ngx_http_combined_upstreams_cache_is_stale(ngx_http_upstream_t *u);

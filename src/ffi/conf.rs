@@ -6,7 +6,9 @@ use core::ptr::{self, NonNull};
 
 use ngx::core::NGX_CONF_ERROR;
 use ngx::ffi::{
-    NGX_LOG_EMERG, NGX_LOG_WARN, ngx_conf_t, ngx_pool_cleanup_add, ngx_pool_t, ngx_str_t,
+    NGX_LOG_EMERG, NGX_LOG_WARN, ngx_array_push, ngx_conf_t, ngx_http_core_main_conf_t,
+    ngx_http_core_module, ngx_http_handler_pt, ngx_http_request_t, ngx_int_t, ngx_pool_cleanup_add,
+    ngx_pool_t, ngx_str_t,
 };
 use ngx::ngx_conf_log_error;
 
@@ -119,6 +121,29 @@ impl Conf {
 
         // SAFETY: just made from a box, and dropped only together with the pool.
         Some(unsafe { &mut *value })
+    }
+
+    /// Adds a handler to a phase of the processing of requests.
+    pub fn add_phase_handler(
+        self,
+        phase: usize,
+        handler: unsafe extern "C" fn(*mut ngx_http_request_t) -> ngx_int_t,
+    ) -> ConfResult {
+        // SAFETY: the index of a module that every nginx with http has.
+        let index = unsafe { ngx_http_core_module.ctx_index };
+
+        // SAFETY: postconfiguration runs with the context of http {}; this is the type of the core
+        // module's main configuration, whose phases hold arrays of handlers.
+        unsafe {
+            let cmcf = *(*self.http_ctx()).main_conf.add(index);
+            let handlers =
+                &raw mut (*cmcf.cast::<ngx_http_core_main_conf_t>()).phases[phase].handlers;
+
+            let slot: *mut ngx_http_handler_pt = ngx_array_push(handlers).cast();
+            *slot.as_mut().ok_or_else(ConfError::no_memory)? = Some(handler);
+        }
+
+        Ok(())
     }
 
     /// A string in the memory of the configuration.

@@ -1,5 +1,6 @@
 //! What the ngx crate lacks: safe wrappers around the few parts of nginx that the module touches.
 
+pub mod body;
 pub mod conf;
 pub mod module;
 pub mod request;

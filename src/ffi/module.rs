@@ -6,7 +6,7 @@ use ngx::ffi::{ngx_http_conf_ctx_t, ngx_module_t};
 
 unsafe extern "C" {
     // Defined in lib.rs. Named here again, so that no file has to look up to it.
-    static ngx_http_combined_upstreams_module: ngx_module_t;
+    static mut ngx_http_combined_upstreams_module: ngx_module_t;
 }
 
 /// The module's place among the http modules of this cycle.

@@ -35,8 +35,6 @@ flags! {
     KEEPALIVE = NGX_HTTP_COMBINED_UPSTREAMS_KEEPALIVE;
     /// The client's connection is closed after it has been drained.
     LINGERING_CLOSE = NGX_HTTP_COMBINED_UPSTREAMS_LINGERING_CLOSE;
-    /// `Expect: 100-continue` was dealt with.
-    EXPECT_TESTED = NGX_HTTP_COMBINED_UPSTREAMS_EXPECT_TESTED;
     /// `limit_rate` was set for this response.
     LIMIT_RATE_SET = NGX_HTTP_COMBINED_UPSTREAMS_LIMIT_RATE_SET;
     /// The response comes from a cache.
@@ -106,10 +104,6 @@ impl Request {
 
     /// The same, to write.
     #[inline]
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "nginx owns the request; we are its callback"
-    )]
     pub fn fields_mut<'a>(&self) -> &'a mut ngx_http_request_t {
         // SAFETY: as for `fields`; no other reference is used while this one is.
         unsafe { &mut *self.as_ptr() }
@@ -144,12 +138,6 @@ impl Request {
     pub fn add_reference(self) {
         // SAFETY: the main request lives as long as its subrequests.
         unsafe { accessors::ngx_http_combined_upstreams_request_ref(self.as_ptr()) }
-    }
-
-    /// Gives a reference back that no finalization will drop.
-    pub fn drop_reference(self) {
-        // SAFETY: as for `add_reference`; the caller took the reference that it drops.
-        unsafe { accessors::ngx_http_combined_upstreams_request_unref(self.as_ptr()) }
     }
 
     /// The module's context in this request; internal redirects erase it.
@@ -314,10 +302,6 @@ impl Exchange {
 
     /// The same, to write.
     #[inline]
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "nginx owns the exchange; we are its callback"
-    )]
     pub fn fields_mut<'a>(&self) -> &'a mut ngx_http_upstream_t {
         // SAFETY: as for `fields`; no other reference is used while this one is.
         unsafe { &mut *self.as_ptr() }

@@ -260,9 +260,10 @@ fn why_final(r: Request, visit: &Visit, hop: &Hop, exchange: Exchange) -> Option
     }
 
     let streamed = r.flags().has(Flags::BODY_NO_BUFFERING);
-    let unread = r.is_main() && r.fields().request_body.is_null();
+    let discarded = r.is_main() && r.fields().request_body.is_null();
 
-    (streamed || unread).then_some(Stop::BodyAlreadySent)
+    (discarded || (streamed && (sent || !reentry::can_repeat_streamed_body(r))))
+        .then_some(Stop::BodyAlreadySent)
 }
 
 /// Whether anything of the request has gone to a server of the hop's upstream.

@@ -1,11 +1,44 @@
 //! Suspends a request in the middle of nginx's work on a response, and resumes it: the same request
 //! enters its content handler again, as nginx itself does it for a named error page.
 
-use ngx::ffi::{NGX_DONE, NGX_ERROR, ngx_http_finalize_request, ngx_http_request_t, ngx_int_t};
+use ngx::ffi::{
+    NGX_DECLINED, NGX_DONE, NGX_ERROR, NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_finalize_request,
+    ngx_http_phases_NGX_HTTP_REWRITE_PHASE, ngx_http_phases_NGX_HTTP_SERVER_REWRITE_PHASE,
+    ngx_http_request_t, ngx_int_t,
+};
 
 use super::request::{Phase, Record, Resume};
-use super::snapshot::Snapshot;
+use crate::ffi::body::Unsent;
+use crate::ffi::conf::{Conf, ConfResult};
 use crate::ffi::request::{Exchange, Flags, Request};
+
+/// Adds the handler that ends walks which a request has left. Its phases are the first that an
+/// internal redirect runs.
+pub fn install(cf: Conf) -> ConfResult {
+    for phase in [
+        ngx_http_phases_NGX_HTTP_SERVER_REWRITE_PHASE,
+        ngx_http_phases_NGX_HTTP_REWRITE_PHASE,
+    ] {
+        cf.add_phase_handler(phase as usize, ngx_http_upstrand_redirect_handler)?;
+    }
+
+    Ok(())
+}
+
+/// A redirect that nginx follows before the filter has seen a response takes the request out of
+/// its walk.
+unsafe extern "C" fn ngx_http_upstrand_redirect_handler(r: *mut ngx_http_request_t) -> ngx_int_t {
+    // SAFETY: nginx runs the phases of live requests.
+    let r = unsafe { Request::new(r) };
+
+    if r.upstream().is_some() && r.flags().has(Flags::INTERNAL) {
+        if let Some(record) = Record::find(r) {
+            record.close();
+        }
+    }
+
+    NGX_DECLINED as ngx_int_t
+}
 
 /// Whether the response that the filter holds was made by nginx, read from a cache, or neither.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,6 +83,11 @@ pub fn suspend(
     NGX_DONE as ngx_int_t
 }
 
+/// Whether a body that is streamed, and of which nothing was sent, can be sent to another upstream.
+pub fn can_repeat_streamed_body(r: Request) -> bool {
+    Unsent::is_possible(r)
+}
+
 /// The suspended request's write event: nginx has unwound.
 unsafe extern "C" fn ngx_http_upstrand_resume(r: *mut ngx_http_request_t) {
     // SAFETY: nginx runs the posted events of live requests only.
@@ -74,7 +112,7 @@ unsafe extern "C" fn ngx_http_upstrand_resume(r: *mut ngx_http_request_t) {
     snapshot.restore(r);
 
     match resume {
-        Resume::Retry => retry(r, record, &snapshot),
+        Resume::Retry => retry(r, record),
         Resume::Finalize(status) => {
             record.set_phase(Phase::Idle);
             // SAFETY: the request is live; this drops the reference that it is served by.
@@ -109,18 +147,26 @@ fn end_exchange(r: Request) {
     }
 }
 
-fn retry(r: Request, record: &Record, _snapshot: &Snapshot) {
+/// Enters the content handler again, as nginx itself calls it and finalizes with its answer.
+fn retry(r: Request, record: &Record) {
     record.set_phase(Phase::Retrying);
 
     let Some(handler) = r.fields().content_handler else {
         return;
     };
 
-    // SAFETY: nginx itself calls the handler and finalizes with its answer just so.
-    unsafe {
-        let rc = handler(r.as_ptr());
-        ngx_http_finalize_request(r.as_ptr(), rc);
-    }
+    let rc = if r.flags().has(Flags::BODY_NO_BUFFERING) {
+        match Unsent::collect(r) {
+            Some(unsent) => unsent.read_again(r, handler),
+            None => NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t,
+        }
+    } else {
+        // SAFETY: the request is live, and the handler is its own.
+        unsafe { handler(r.as_ptr()) }
+    };
+
+    // SAFETY: the request is live; this drops the reference that the handler took, or ends it.
+    unsafe { ngx_http_finalize_request(r.as_ptr(), rc) };
 }
 
 /// Nothing to do on a write event.

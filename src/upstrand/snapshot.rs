@@ -1,8 +1,6 @@
 //! What the response of a hop changes in a request, kept so that nothing of a failed one shows.
 
-use ngx::ffi::{
-    ngx_buf_t, ngx_http_headers_out_t, ngx_http_post_subrequest_t, ngx_list_t, ngx_uint_t, u_char,
-};
+use ngx::ffi::{ngx_http_headers_out_t, ngx_http_post_subrequest_t, ngx_list_t, ngx_uint_t};
 
 use crate::ffi::request::{Flags, Request};
 
@@ -20,16 +18,12 @@ pub struct Snapshot {
     pub err_status: ngx_uint_t,
     /// Who is told of a subrequest's end.
     pub post_subrequest: *mut ngx_http_post_subrequest_t,
-    /// The client's connection buffer and how far it was read, of a request whose body nobody has
-    /// asked for yet.
-    pub header_in: Option<(*mut ngx_buf_t, *mut u_char)>,
 }
 
 /// The bit fields that a response changes.
 const RESPONSE: Flags = Flags::ERROR_PAGE
     .with(Flags::KEEPALIVE)
     .with(Flags::LINGERING_CLOSE)
-    .with(Flags::EXPECT_TESTED)
     .with(Flags::LIMIT_RATE_SET)
     .with(Flags::CACHED)
     .with(Flags::ALLOW_RANGES)
@@ -42,10 +36,6 @@ impl Snapshot {
     pub fn take(r: Request, flags: Flags) -> Self {
         let fields = r.fields();
 
-        let header_in = (r.is_main() && fields.request_body.is_null())
-            // SAFETY: a main request has the buffer that its header was read into.
-            .then(|| (fields.header_in, unsafe { (*fields.header_in).pos }));
-
         Self {
             headers_out: fields.headers_out,
             headers_nelts: last_nelts(&fields.headers_out.headers),
@@ -55,7 +45,6 @@ impl Snapshot {
             http_version: fields.http_version,
             err_status: fields.err_status,
             post_subrequest: fields.post_subrequest,
-            header_in,
         }
     }
 
