@@ -16,16 +16,17 @@ use core::ffi::{c_char, c_void};
 use core::ptr;
 
 use ngx::ffi::{
-    NGX_CONF_1MORE, NGX_CONF_BLOCK, NGX_CONF_TAKE1, NGX_ERROR, NGX_HTTP_MAIN_CONF, NGX_HTTP_MODULE,
-    NGX_HTTP_SRV_CONF_OFFSET, NGX_HTTP_UPS_CONF, NGX_OK, ngx_command_t, ngx_conf_t, ngx_cycle_t,
-    ngx_http_module_t, ngx_int_t, ngx_module_t,
+    NGX_CONF_1MORE, NGX_CONF_2MORE, NGX_CONF_BLOCK, NGX_CONF_TAKE1, NGX_ERROR, NGX_HTTP_LIF_CONF,
+    NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF, NGX_HTTP_MODULE,
+    NGX_HTTP_SRV_CONF, NGX_HTTP_SRV_CONF_OFFSET, NGX_HTTP_UPS_CONF, NGX_OK, ngx_command_t,
+    ngx_conf_t, ngx_cycle_t, ngx_http_module_t, ngx_int_t, ngx_module_t,
 };
 use ngx::ngx_string;
 
 use crate::ffi::conf::{Conf, ConfResult};
 use crate::upstrand::conf::MainConf;
 
-static mut COMMANDS: [ngx_command_t; 3] = [
+static mut COMMANDS: [ngx_command_t; 4] = [
     ngx_command_t {
         name: ngx_string!("add_upstream"),
         type_: (NGX_HTTP_UPS_CONF | NGX_CONF_1MORE) as usize,
@@ -42,6 +43,15 @@ static mut COMMANDS: [ngx_command_t; 3] = [
         offset: 0,
         post: ptr::null_mut(),
     },
+    ngx_command_t {
+        name: ngx_string!("dynamic_upstrand"),
+        type_: (NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_HTTP_LIF_CONF | NGX_CONF_2MORE)
+            as usize,
+        set: Some(upstrand::dynamic::ngx_http_dynamic_upstrand),
+        conf: NGX_HTTP_LOC_CONF_OFFSET,
+        offset: 0,
+        post: ptr::null_mut(),
+    },
     ngx_command_t::empty(),
 ];
 
@@ -52,8 +62,8 @@ static CONTEXT: ngx_http_module_t = ngx_http_module_t {
     init_main_conf: None,
     create_srv_conf: None,
     merge_srv_conf: None,
-    create_loc_conf: None,
-    merge_loc_conf: None,
+    create_loc_conf: Some(upstrand::dynamic::create_loc_conf),
+    merge_loc_conf: Some(upstrand::dynamic::merge_loc_conf),
 };
 
 /// The module, as `load_module` and nginx's own build look it up.
@@ -104,7 +114,12 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
 
     upstrand::filter::install();
 
-    status(cf, upstrand::reentry::install(cf))
+    status(
+        cf,
+        upstrand::dynamic::resolve(cf)
+            .and_then(|()| upstrand::reentry::install(cf))
+            .and_then(|()| upstrand::accel_redirect::install(cf)),
+    )
 }
 
 unsafe extern "C" fn init_module(_cycle: *mut ngx_cycle_t) -> ngx_int_t {

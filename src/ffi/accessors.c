@@ -106,3 +106,64 @@ ngx_http_combined_upstreams_cache_forget_error(ngx_http_request_t *r)
 
 #endif
 }
+
+
+ngx_str_t *
+ngx_http_combined_upstreams_cache_status(ngx_http_upstream_t *u)
+{
+#if (NGX_HTTP_CACHE)
+
+    if (u->cache_status != 0) {
+        return &ngx_http_cache_status[u->cache_status - 1];
+    }
+
+#endif
+
+    return NULL;
+}
+
+
+void *
+ngx_http_combined_upstreams_regex_compile(ngx_conf_t *cf, ngx_str_t *pattern,
+    ngx_uint_t caseless)
+{
+#if (NGX_PCRE)
+
+    u_char               errstr[NGX_MAX_CONF_ERRSTR];
+    ngx_regex_compile_t  rc;
+
+    ngx_memzero(&rc, sizeof(ngx_regex_compile_t));
+
+    rc.pattern = *pattern;
+    rc.pool = cf->pool;
+    rc.options = caseless ? NGX_REGEX_CASELESS : 0;
+    rc.err.len = NGX_MAX_CONF_ERRSTR;
+    rc.err.data = errstr;
+
+    if (ngx_regex_compile(&rc) != NGX_OK) {
+        return NULL;
+    }
+
+    return rc.regex;
+
+#else
+
+    return NULL;
+
+#endif
+}
+
+
+ngx_int_t
+ngx_http_combined_upstreams_regex_match(void *regex, ngx_str_t *s)
+{
+#if (NGX_PCRE)
+
+    if (ngx_regex_exec((ngx_regex_t *) regex, s, NULL, 0) >= 0) {
+        return NGX_OK;
+    }
+
+#endif
+
+    return NGX_DECLINED;
+}

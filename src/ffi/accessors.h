@@ -47,5 +47,16 @@ ngx_uint_t ngx_http_combined_upstreams_cache_is_stale(ngx_http_upstream_t *u);
 /* takes an error that nginx made out of the cache again, so that the next hop does not read it */
 void ngx_http_combined_upstreams_cache_forget_error(ngx_http_request_t *r);
 
+/* the text of $upstream_cache_status for this upstream; NULL: no cache took part */
+ngx_str_t *ngx_http_combined_upstreams_cache_status(ngx_http_upstream_t *u);
+
+/*
+ * nginx's own regular expressions: NULL where the pattern is bad, or nginx has none of them; the
+ * result of a match is NGX_OK or NGX_DECLINED
+ */
+void *ngx_http_combined_upstreams_regex_compile(ngx_conf_t *cf,
+    ngx_str_t *pattern, ngx_uint_t caseless);
+ngx_int_t ngx_http_combined_upstreams_regex_match(void *regex, ngx_str_t *s);
+
 
 #endif /* _NGX_HTTP_COMBINED_UPSTREAMS_ACCESSORS_H_INCLUDED_ */

@@ -6,9 +6,9 @@ use core::ptr::{self, NonNull};
 
 use ngx::core::NGX_CONF_ERROR;
 use ngx::ffi::{
-    NGX_LOG_EMERG, NGX_LOG_WARN, ngx_array_push, ngx_conf_t, ngx_http_core_main_conf_t,
-    ngx_http_core_module, ngx_http_handler_pt, ngx_http_request_t, ngx_int_t, ngx_pool_cleanup_add,
-    ngx_pool_t, ngx_str_t,
+    NGX_LOG_EMERG, NGX_LOG_WARN, ngx_array_push, ngx_atoi, ngx_conf_include, ngx_conf_t,
+    ngx_http_core_main_conf_t, ngx_http_core_module, ngx_http_handler_pt, ngx_http_request_t,
+    ngx_int_t, ngx_log_t, ngx_parse_time, ngx_pcalloc, ngx_pool_cleanup_add, ngx_pool_t, ngx_str_t,
 };
 use ngx::ngx_conf_log_error;
 
@@ -36,6 +36,19 @@ impl ConfError {
     /// nginx's own words for memory that is not there are in its allocator's log line.
     pub fn no_memory() -> Self {
         Self::Logged
+    }
+}
+
+/// A line of a configuration file. The `Display` is nginx's form, `file:line`.
+#[derive(Debug, Default)]
+pub struct Place {
+    file: String,
+    line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
     }
 }
 
@@ -93,7 +106,28 @@ impl Conf {
         unsafe { (*self.as_ptr()).ctx.cast() }
     }
 
-    /// Says what makes a configuration bad, or worth a look.
+    /// Where messages about the configuration go.
+    pub fn log(self) -> *mut ngx_log_t {
+        // SAFETY: `cf` has a log throughout.
+        unsafe { (*self.as_ptr()).log }
+    }
+
+    /// The line that is being read, for a message that comes later.
+    pub fn place(self) -> Place {
+        // SAFETY: while a directive's function runs there is a file, or the command line in its
+        // place, and its name is a string of the configuration.
+        unsafe {
+            match (*self.as_ptr()).conf_file.as_ref() {
+                Some(file) => Place {
+                    file: lossy(file.file.name.as_bytes()).into_owned(),
+                    line: file.line,
+                },
+                None => Place::default(),
+            }
+        }
+    }
+
+    /// Says what is worth a look in a configuration.
     pub fn warn(self, message: impl fmt::Display) {
         ngx_conf_log_error!(NGX_LOG_WARN, self.as_ptr(), "{message}");
     }
@@ -110,6 +144,13 @@ impl Conf {
         }
     }
 
+    /// Zeroed memory of the configuration.
+    pub fn alloc<T>(self) -> ConfResult<NonNull<T>> {
+        // SAFETY: the pool is valid; nginx aligns the memory for any type.
+        NonNull::new(unsafe { ngx_pcalloc(self.pool(), size_of::<T>()) }.cast())
+            .ok_or_else(ConfError::no_memory)
+    }
+
     /// Gives a value to the configuration, which drops it when its memory goes.
     pub fn keep<'a, T>(self, value: T) -> Option<&'a mut T> {
         // SAFETY: the pool is valid; no memory is asked for.
@@ -121,6 +162,18 @@ impl Conf {
 
         // SAFETY: just made from a box, and dropped only together with the pool.
         Some(unsafe { &mut *value })
+    }
+
+    /// Reads the files that the line `include` names, as part of the block that is being read.
+    pub fn include(self) -> ConfResult {
+        // SAFETY: nginx's own directive, on its own arguments; it looks at nothing else.
+        let rv = unsafe { ngx_conf_include(self.as_ptr(), ptr::null_mut(), ptr::null_mut()) };
+
+        if rv.is_null() {
+            Ok(())
+        } else {
+            Err(ConfError::Logged)
+        }
     }
 
     /// Adds a handler to a phase of the processing of requests.
@@ -157,6 +210,36 @@ impl Conf {
 unsafe extern "C" fn drop_kept<T>(data: *mut c_void) {
     // SAFETY: `data` is the box that `keep` leaked; nginx runs a cleanup once.
     drop(unsafe { Box::from_raw(data.cast::<T>()) });
+}
+
+/// A number as nginx's directives take it.
+pub fn number(text: &[u8]) -> Option<usize> {
+    // SAFETY: nginx reads `len` bytes from `data` and writes none.
+    let number = unsafe { ngx_atoi(text.as_ptr().cast_mut(), text.len()) };
+
+    usize::try_from(number).ok()
+}
+
+/// The unit in which a directive takes a time that names none.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    /// The result is in seconds.
+    Seconds,
+    /// The result is in milliseconds; a number alone still means seconds.
+    Milliseconds,
+}
+
+/// A time in nginx's notation, in the given unit. None: it is none, or does not fit nginx's type.
+pub fn time(text: &[u8], unit: Unit) -> Option<u64> {
+    let mut line = ngx_str_t {
+        len: text.len(),
+        data: text.as_ptr().cast_mut(),
+    };
+
+    // SAFETY: nginx reads `len` bytes from `data` and writes none.
+    let time = unsafe { ngx_parse_time(&mut line, usize::from(matches!(unit, Unit::Seconds))) };
+
+    u64::try_from(time).ok()
 }
 
 /// Text of nginx's for a log line.

@@ -1,10 +1,14 @@
 //! What the ngx crate lacks: safe wrappers around the few parts of nginx that the module touches.
 
+pub mod accel_redirect;
 pub mod body;
+pub mod complex_value;
 pub mod conf;
 pub mod module;
+pub mod regex;
 pub mod request;
 pub mod upstream;
+pub mod variable;
 
 /// The C functions of `accessors.c`.
 mod accessors {

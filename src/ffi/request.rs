@@ -4,9 +4,9 @@ use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
 use ngx::ffi::{
-    ngx_connection_t, ngx_http_cleanup_pt, ngx_http_event_handler_pt, ngx_http_post_request,
-    ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_upstream_t, ngx_int_t, ngx_log_t,
-    ngx_pool_cleanup_add,
+    NGX_ERROR, ngx_connection_t, ngx_http_cleanup_pt, ngx_http_event_handler_pt,
+    ngx_http_post_request, ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_upstream_t,
+    ngx_int_t, ngx_log_t, ngx_pool_cleanup_add,
 };
 
 use super::accessors;
@@ -138,6 +138,36 @@ impl Request {
     pub fn add_reference(self) {
         // SAFETY: the main request lives as long as its subrequests.
         unsafe { accessors::ngx_http_combined_upstreams_request_ref(self.as_ptr()) }
+    }
+
+    /// The module's main configuration.
+    ///
+    /// # Safety
+    ///
+    /// `T` is what the module's `create_main_conf` makes.
+    pub unsafe fn main_conf<'a, T>(self) -> Option<&'a T> {
+        // SAFETY: a request has an array with a slot for each http module; the caller vouches for
+        // the type.
+        unsafe {
+            (*self.fields().main_conf.add(module::ctx_index()))
+                .cast::<T>()
+                .as_ref()
+        }
+    }
+
+    /// The module's configuration of the location that the request is in.
+    ///
+    /// # Safety
+    ///
+    /// `T` is what the module's `create_loc_conf` makes.
+    pub unsafe fn loc_conf<'a, T>(self) -> Option<&'a T> {
+        // SAFETY: a request has an array with a slot for each http module; the caller vouches for
+        // the type.
+        unsafe {
+            (*self.fields().loc_conf.add(module::ctx_index()))
+                .cast::<T>()
+                .as_ref()
+        }
     }
 
     /// The module's context in this request; internal redirects erase it.
@@ -335,6 +365,56 @@ impl Exchange {
     pub fn is_stale(self) -> bool {
         // SAFETY: the exchange is valid.
         unsafe { accessors::ngx_http_combined_upstreams_cache_is_stale(self.as_ptr()) != 0 }
+    }
+
+    /// The response is not to be put into a cache.
+    pub fn forbid_caching(self) {
+        self.fields_mut().set_cacheable(0);
+    }
+
+    /// The text of `$upstream_cache_status`; none: no cache took part.
+    pub fn cache_status<'a>(self) -> Option<&'a [u8]> {
+        // SAFETY: the exchange is valid; the texts are static.
+        unsafe {
+            accessors::ngx_http_combined_upstreams_cache_status(self.as_ptr())
+                .as_ref()
+                .map(|status| status.as_bytes())
+        }
+    }
+
+    /// Lets nginx keep the connection of a response that is dropped, if all of it has arrived: the
+    /// protocol's own filters look at what was read behind the header, and find its end in it.
+    pub fn keep_connection(self) {
+        let fields = self.fields_mut();
+
+        if fields.request_body_sent() == 0 || fields.headers_in.connection_close() != 0 {
+            return;
+        }
+
+        let Some(init) = fields.input_filter_init else {
+            return;
+        };
+
+        let (pos, last) = (fields.buffer.pos, fields.buffer.last);
+        let arrived = last as isize - pos as isize;
+
+        // SAFETY: this is how nginx itself begins to read a body that it does not buffer, with
+        // `last` where the header ends; the filters read `arrived` bytes from there.
+        unsafe {
+            let mut rc = init(fields.input_filter_ctx);
+
+            if rc != NGX_ERROR as ngx_int_t && arrived > 0 {
+                if let Some(filter) = (*self.as_ptr()).input_filter {
+                    (*self.as_ptr()).buffer.last = pos;
+                    rc = filter((*self.as_ptr()).input_filter_ctx, arrived);
+                    (*self.as_ptr()).buffer.last = last;
+                }
+            }
+
+            if rc == NGX_ERROR as ngx_int_t {
+                (*self.as_ptr()).set_keepalive(0);
+            }
+        }
     }
 
     /// What nginx would do if the request were cleaned up now: end the exchange.

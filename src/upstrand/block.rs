@@ -8,11 +8,12 @@ use combined_upstreams_core::blacklist::Blacklist;
 use combined_upstreams_core::rotation::{Order, Rotation};
 use combined_upstreams_core::statuses::Statuses;
 use ngx::ffi::{ngx_command_t, ngx_conf_parse, ngx_conf_t, ngx_str_t};
-use regex::bytes::Regex;
 
-use super::conf::{MainConf, Upstrand};
+use super::conf::{Interception, MainConf, Turns, Upstrand};
+use super::pattern::Pattern;
 use super::variables;
-use crate::ffi::conf::{Conf, ConfError, ConfResult, lossy};
+use crate::ffi::complex_value::ComplexValue;
+use crate::ffi::conf::{Conf, ConfError, ConfResult, Unit, lossy, number, time};
 use crate::ffi::module;
 use crate::ffi::upstream::Upstream;
 
@@ -23,7 +24,9 @@ enum Error<'a> {
     Content(&'a [u8]),
     Duplicate(&'a [u8]),
     UpstreamNotFound(&'a [u8]),
-    Regex(&'a [u8], String),
+    Uri(&'a [u8]),
+    Timeout(&'a [u8]),
+    BlacklistInterval(&'a [u8]),
     NoUpstream(&'a [u8]),
     DuplicateUpstrand(&'a [u8]),
     Name(&'a [u8]),
@@ -40,8 +43,10 @@ impl fmt::Display for Error<'_> {
                 write!(f, "duplicate upstrand directive \"{}\"", lossy(name))
             }
             Self::UpstreamNotFound(name) => write!(f, "upstream \"{}\" is not found", lossy(name)),
-            Self::Regex(pattern, reason) => {
-                write!(f, "invalid regex \"{}\": {reason}", lossy(pattern))
+            Self::Uri(uri) => write!(f, "invalid uri \"{}\"", lossy(uri)),
+            Self::Timeout(time) => write!(f, "bad timeout value: \"{}\"", lossy(time)),
+            Self::BlacklistInterval(time) => {
+                write!(f, "bad blacklist interval: \"{}\"", lossy(time))
             }
             Self::NoUpstream(name) => {
                 write!(f, "no upstream registered in upstrand \"{}\"", lossy(name))
@@ -62,10 +67,18 @@ struct Block {
     backup: Vec<Member>,
     order: Option<Order>,
     failures: Statuses,
+    /// Milliseconds; 0: no limit.
+    timeout: Option<u64>,
+    /// 0: no limit.
+    tries: Option<usize>,
+    interceptions: Vec<Interception>,
+    intercept_errors: Option<bool>,
 }
 
 struct Member {
     upstream: Upstream,
+    /// Milliseconds.
+    blacklist_interval: Option<u64>,
 }
 
 /// The directive's function: reads the whole block.
@@ -168,47 +181,61 @@ impl Block {
             return Err(Error::Directive(name).into());
         }
 
-        match name {
-            b"upstream" => self.upstream(cf, args),
-            b"order" => self.order(args),
-            b"next_upstream_statuses" => self.next_upstream_statuses(args),
+        match (name, args) {
+            (b"upstream", [_] | [_, _] | [_, _, _]) => self.upstream(cf, args),
+            (b"order", _) => self.order(args),
+            (b"next_upstream_statuses", _) => self.next_upstream_statuses(args),
+            (b"next_upstream_timeout", [time]) => self.next_upstream_timeout(time.as_bytes()),
+            (b"next_upstream_tries", [tries]) => self.next_upstream_tries(tries.as_bytes()),
+            (b"intercept_statuses", [statuses @ .., uri]) if !statuses.is_empty() => {
+                self.intercept_statuses(cf, statuses, *uri)
+            }
+            (b"intercept_errors", [value]) => self.intercept_errors(value.as_bytes()),
+            (b"include", [_]) => cf.include(),
             _ => Err(Error::Directive(name).into()),
         }
     }
 
     fn upstream(&mut self, cf: Conf, args: &[ngx_str_t]) -> ConfResult {
-        let content = || Error::Content(b"upstream");
         let [name, parameters @ ..] = args else {
             return Err(Error::Directive(b"upstream").into());
         };
-        if parameters.len() > 2 {
-            return Err(Error::Directive(b"upstream").into());
-        }
 
         let mut backup = false;
+        let mut interval = None;
         for parameter in parameters {
-            match parameter.as_bytes() {
-                b"backup" if !backup => backup = true,
-                _ => return Err(content().into()),
+            let parameter = parameter.as_bytes();
+
+            match parameter.strip_prefix(b"blacklist_interval=") {
+                Some(value) if interval.is_none() => {
+                    let time = time(value, Unit::Milliseconds);
+                    interval = Some(time.ok_or(Error::BlacklistInterval(value))?);
+                }
+                None if parameter == b"backup" && !backup => backup = true,
+                _ => return Err(Error::Content(b"upstream").into()),
             }
         }
 
+        let member = |upstream| Member {
+            upstream,
+            blacklist_interval: interval,
+        };
         let part = if backup {
             &mut self.backup
         } else {
             &mut self.main
         };
 
-        match Pattern::parse(name.as_bytes())? {
+        match Pattern::parse(cf, name.as_bytes())? {
             None => {
                 let upstream = Upstream::find(cf, name.as_bytes())
                     .ok_or(Error::UpstreamNotFound(name.as_bytes()))?;
-                add_member(part, Member { upstream });
+                add_member(part, member(upstream));
             }
             Some(pattern) => {
                 let mut matched = false;
                 for upstream in Upstream::declared(cf).filter(|u| pattern.is_match(u.name())) {
-                    add_member(part, Member { upstream });
+                    add_member(part, member(upstream));
                     matched = true;
                 }
                 if !matched {
@@ -225,10 +252,6 @@ impl Block {
     }
 
     fn order(&mut self, args: &[ngx_str_t]) -> ConfResult {
-        if self.order.is_some() {
-            return Err(Error::Duplicate(b"order").into());
-        }
-
         let mut order = Order::default();
         for arg in args {
             let flag = match arg.as_bytes() {
@@ -241,8 +264,7 @@ impl Block {
             }
         }
 
-        self.order = Some(order);
-        Ok(())
+        set(&mut self.order, "order", order)
     }
 
     fn next_upstream_statuses(&mut self, args: &[ngx_str_t]) -> ConfResult {
@@ -253,6 +275,44 @@ impl Block {
         Ok(())
     }
 
+    fn next_upstream_timeout(&mut self, value: &[u8]) -> ConfResult {
+        let time = time(value, Unit::Milliseconds).ok_or(Error::Timeout(value))?;
+
+        set(&mut self.timeout, "next_upstream_timeout", time)
+    }
+
+    fn next_upstream_tries(&mut self, value: &[u8]) -> ConfResult {
+        let tries = number(value).ok_or(Error::Content(b"next_upstream_tries"))?;
+
+        set(&mut self.tries, "next_upstream_tries", tries)
+    }
+
+    fn intercept_statuses(&mut self, cf: Conf, args: &[ngx_str_t], uri: ngx_str_t) -> ConfResult {
+        let mut statuses = Statuses::default();
+        for arg in args {
+            statuses.add_response(arg.as_bytes())?;
+        }
+
+        if !matches!(uri.as_bytes().first(), Some(b'/' | b'@' | b'$')) {
+            return Err(Error::Uri(uri.as_bytes()).into());
+        }
+
+        let uri = ComplexValue::compile(cf, uri)?;
+        self.interceptions.push(Interception { statuses, uri });
+
+        Ok(())
+    }
+
+    fn intercept_errors(&mut self, value: &[u8]) -> ConfResult {
+        let on = match value.to_ascii_lowercase().as_slice() {
+            b"on" => true,
+            b"off" => false,
+            _ => return Err(Error::Content(b"intercept_errors").into()),
+        };
+
+        set(&mut self.intercept_errors, "intercept_errors", on)
+    }
+
     fn finish(self) -> ConfResult<Upstrand> {
         if self.main.is_empty() && self.backup.is_empty() {
             return Err(Error::NoUpstream(&self.name).into());
@@ -260,15 +320,27 @@ impl Block {
 
         let main = self.main.len();
         let members: Vec<Member> = self.main.into_iter().chain(self.backup).collect();
-        let blacklist = Blacklist::new(members.iter().map(|_| None));
+        let blacklist = Blacklist::new(members.iter().map(|member| member.blacklist_interval));
         let rotation = Rotation::new(self.order.unwrap_or_default(), main, blacklist);
 
-        Ok(Upstrand::new(
-            self.name.into(),
-            members.into_iter().map(|member| member.upstream).collect(),
-            self.failures,
-            rotation,
-        ))
+        Ok(Upstrand {
+            name: self.name.into(),
+            members: members.into_iter().map(|member| member.upstream).collect(),
+            failures: self.failures,
+            timeout: self.timeout.filter(|timeout| *timeout > 0),
+            tries: self.tries.filter(|tries| *tries > 0),
+            interceptions: self.interceptions.into(),
+            intercept_errors: self.intercept_errors.unwrap_or(false),
+            turns: Turns::new(rotation),
+        })
+    }
+}
+
+/// Sets what may be said once in a block.
+fn set<T>(slot: &mut Option<T>, directive: &'static str, value: T) -> ConfResult {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Error::Duplicate(directive.as_bytes()).into()),
     }
 }
 
@@ -277,43 +349,4 @@ fn add_member(part: &mut Vec<Member>, member: Member) {
     if !part.iter().any(|known| known.upstream == member.upstream) {
         part.push(member);
     }
-}
-
-/// The regular expression of an `upstream ~re` or `upstream ~*re` line.
-struct Pattern(Regex);
-
-impl Pattern {
-    /// None: the text is a name.
-    fn parse(text: &[u8]) -> ConfResult<Option<Self>> {
-        let (pattern, any_case) = match text {
-            [b'~'] => return Ok(None),
-            [b'~', b'*', pattern @ ..] if !pattern.is_empty() => (pattern, true),
-            [b'~', pattern @ ..] => (pattern, false),
-            _ => return Ok(None),
-        };
-
-        let invalid = |reason| ConfError::from(Error::Regex(pattern, reason));
-        let Ok(utf8) = core::str::from_utf8(pattern) else {
-            return Err(invalid("it is not UTF-8".to_string()));
-        };
-
-        regex::bytes::RegexBuilder::new(utf8)
-            .case_insensitive(any_case)
-            .unicode(false)
-            .build()
-            .map(|regex| Some(Self(regex)))
-            .map_err(|error| invalid(reason(&error)))
-    }
-
-    fn is_match(&self, name: &[u8]) -> bool {
-        self.0.is_match(name)
-    }
-}
-
-/// The regex crate explains an error over several lines, the reason on the last.
-fn reason(error: &regex::Error) -> String {
-    let text = error.to_string();
-    let last = text.lines().last().unwrap_or_default();
-
-    last.trim().trim_start_matches("error: ").to_string()
 }

@@ -3,11 +3,14 @@
 use core::cell::{Cell, RefCell};
 
 use combined_upstreams_core::rotation::{Begun, Rotation, Walk};
-use combined_upstreams_core::statuses::Statuses;
+use combined_upstreams_core::statuses::{Origin, Statuses};
 use ngx::ffi::{ngx_current_msec, ngx_pid};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+use crate::ffi::accel_redirect::Original;
+use crate::ffi::complex_value::ComplexValue;
+use crate::ffi::conf::Place;
 use crate::ffi::upstream::Upstream;
 
 /// The module's main configuration.
@@ -16,6 +19,18 @@ pub struct MainConf {
     /// All upstrands, in the order of their declaration. The configuration owns each of them, and
     /// keeps it where it is.
     pub upstrands: RefCell<Vec<&'static Upstrand>>,
+    /// What nginx itself does with a response's X-Accel-Redirect.
+    pub accel_redirect: Cell<Option<Original>>,
+    /// The upstrands that `dynamic_upstrand` lines name.
+    pub references: RefCell<Vec<&'static Reference>>,
+}
+
+/// The name of an upstrand that may be declared later.
+pub struct Reference {
+    pub name: Vec<u8>,
+    /// Known once the whole http block has been read.
+    pub upstrand: Cell<Option<&'static Upstrand>>,
+    pub place: Place,
 }
 
 impl MainConf {
@@ -37,37 +52,57 @@ pub struct Upstrand {
     pub members: Box<[Upstream]>,
     /// `next_upstream_statuses`
     pub failures: Statuses,
-    /// In which order walks visit the members.
-    rotation: Rotation,
-    /// What this process draws from. None until its first walk: the master, which forks the
-    /// workers, makes none, so that each worker seeds its own.
-    worker: RefCell<Option<SmallRng>>,
-    started: Cell<bool>,
+    /// `next_upstream_timeout`, in milliseconds; none: no limit.
+    pub timeout: Option<u64>,
+    /// `next_upstream_tries`; none: no limit.
+    pub tries: Option<usize>,
+    /// `intercept_statuses`, in the order of the lines.
+    pub interceptions: Box<[Interception]>,
+    /// `intercept_errors`
+    pub intercept_errors: bool,
+    /// Whose turn it is.
+    pub turns: Turns,
+}
+
+/// Where a final response of one of these statuses is replaced.
+pub struct Interception {
+    pub statuses: Statuses,
+    pub uri: ComplexValue,
 }
 
 impl Upstrand {
-    /// An upstrand whose rotation has as many members as are given.
-    pub fn new(
-        name: Box<[u8]>,
-        members: Box<[Upstream]>,
-        failures: Statuses,
-        rotation: Rotation,
-    ) -> Self {
-        Self {
-            name,
-            members,
-            failures,
-            rotation,
-            worker: RefCell::new(None),
-            started: Cell::new(false),
-        }
-    }
-
     /// The name of a member's upstream.
     pub fn member_name(&self, member: usize) -> &[u8] {
         self.members
             .get(member)
             .map_or(&[], |upstream| upstream.name())
+    }
+
+    /// The first interception of such a response.
+    pub fn interception(&self, status: u16, origin: Origin) -> Option<&Interception> {
+        self.interceptions
+            .iter()
+            .find(|interception| interception.statuses.matches(status, origin))
+    }
+}
+
+/// In which order the walks of this process visit the members of an upstrand.
+pub struct Turns {
+    rotation: Rotation,
+    /// What this process draws from. None until its first walk: the master, which forks the
+    /// workers, makes none, so that each worker seeds its own.
+    random: RefCell<Option<SmallRng>>,
+    started: Cell<bool>,
+}
+
+impl Turns {
+    /// Nothing has been drawn yet.
+    pub fn new(rotation: Rotation) -> Self {
+        Self {
+            rotation,
+            random: RefCell::new(None),
+            started: Cell::new(false),
+        }
     }
 
     /// Begins a walk.
@@ -97,8 +132,8 @@ impl Upstrand {
     }
 
     fn draw(&self, n: usize) -> usize {
-        match self.worker.try_borrow_mut() {
-            Ok(mut worker) => worker.get_or_insert_with(seeded).random_range(0..n),
+        match self.random.try_borrow_mut() {
+            Ok(mut random) => random.get_or_insert_with(seeded).random_range(0..n),
             Err(_) => 0,
         }
     }

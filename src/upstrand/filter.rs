@@ -4,13 +4,14 @@ use core::cell::Cell;
 
 use combined_upstreams_core::statuses::Origin;
 use ngx::ffi::{
-    NGX_ERROR, NGX_HTTP_LOCK, NGX_HTTP_PATCH, NGX_HTTP_POST, NGX_LOG_INFO,
+    NGX_ERROR, NGX_HTTP_LOCK, NGX_HTTP_PATCH, NGX_HTTP_POST, NGX_LOG_INFO, NGX_LOG_WARN,
     ngx_http_output_header_filter_pt, ngx_http_request_t, ngx_http_top_header_filter, ngx_int_t,
 };
 use ngx::ngx_log_error;
 
+use super::intercept;
 use super::reentry::{self, Source};
-use super::request::{Hop, Phase, Record, Resume, Visit};
+use super::request::{Phase, Record, Resume, Visit};
 use crate::ffi::conf::lossy;
 use crate::ffi::request::{Exchange, Flags, Request};
 
@@ -91,29 +92,49 @@ fn filter(r: Request, next: &NextFilter) -> ngx_int_t {
 fn decide(r: Request, record: &Record, exchange: Exchange) -> Option<ngx_int_t> {
     match record.phase() {
         Phase::Trying(tried) if tried == exchange => {}
+        Phase::Idle => {
+            warn_if_frozen(r, record, exchange);
+            return None;
+        }
         // The content handler answered without asking for the next upstream.
-        Phase::Retrying => {
+        _ => {
             record.close();
             return None;
         }
-        _ => return None,
     }
 
     let visit = record.current()?;
+    let response = Response::of(r, exchange);
 
     record.end_hop();
     record.set_phase(Phase::Idle);
 
-    let response = Response::of(r, exchange);
-    let end = match record.hop_of(exchange) {
-        Some(hop) => walk_on(r, visit, hop, exchange, &response),
-        None => Err(None),
+    let suspend = |resume| {
+        Some(reentry::suspend(
+            r,
+            record,
+            exchange,
+            response.source,
+            resume,
+        ))
     };
 
-    match end {
-        Ok(()) => Some(suspend(r, record, exchange, &response, Resume::Retry)),
-        Err(_) => forward(r, record, exchange, &response),
+    if record.confirm_hop(exchange) {
+        if walk_on(r, record, visit, exchange, &response) {
+            return suspend(Resume::Retry);
+        }
+
+        if let Some(redirect) = intercept::redirect(r, visit, response.status, response.origin) {
+            return suspend(Resume::Intercept(redirect));
+        }
     }
+
+    if must_finalize(record, visit, &response) {
+        return suspend(Resume::Finalize(response.status as isize));
+    }
+
+    release(r, record, visit, &response);
+    None
 }
 
 /// What the filter must know of a response.
@@ -174,6 +195,8 @@ impl Response {
 #[derive(Clone, Copy)]
 enum Stop {
     NoMoreUpstreams,
+    TriesExhausted,
+    TimedOut,
     NotIdempotent,
     BodyAlreadySent,
 }
@@ -182,23 +205,25 @@ impl Stop {
     fn text(self) -> &'static str {
         match self {
             Self::NoMoreUpstreams => "no more upstreams",
+            Self::TriesExhausted => "tries exhausted",
+            Self::TimedOut => "timed out",
             Self::NotIdempotent => "not idempotent",
             Self::BodyAlreadySent => "request body already sent",
         }
     }
 }
 
-/// Moves the walk on after a hop that failed. An error: the response is final, as the hop did not
-/// fail (None) or the walk stops for the given reason.
+/// If the hop failed, moves the walk on to its next member. False: the response is final.
 fn walk_on(
     r: Request,
+    record: &Record,
     visit: &Visit,
-    hop: &Hop,
     exchange: Exchange,
     response: &Response,
-) -> Result<(), Option<Stop>> {
+) -> bool {
     let (mut status, mut origin) = (response.status, response.origin);
 
+    // Stale content comes last: as long as there is a choice, what counts is why it is sent.
     if response.source == Source::Cache && exchange.is_stale() && visit.has_next() {
         if let Some(failure) = Response::behind_stale(exchange) {
             (status, origin) = failure;
@@ -206,51 +231,40 @@ fn walk_on(
     }
 
     if !visit.upstrand.failures.matches(status, origin) {
-        return Err(None);
+        return false;
     }
 
+    let failed = visit.name();
     visit.fail();
 
-    let stop = match why_final(r, visit, hop, exchange) {
-        None if visit.advance() => None,
-        None => Some(Stop::NoMoreUpstreams),
-        stop => stop,
-    };
+    let stop = why_stop(r, record, visit, exchange)
+        .or_else(|| (!visit.advance()).then_some(Stop::NoMoreUpstreams));
 
-    let upstrand = lossy(&visit.upstrand.name);
-    let failed = lossy(hop.name());
+    log_failure(r, visit, failed, status, stop);
 
-    match stop {
-        None => {
-            ngx_log_error!(
-                NGX_LOG_INFO,
-                r.log(),
-                "upstrand \"{upstrand}\": upstream \"{failed}\" failed with {status}, trying \"{}\"",
-                lossy(visit.name())
-            );
-            Ok(())
-        }
-        Some(stop) => {
-            ngx_log_error!(
-                NGX_LOG_INFO,
-                r.log(),
-                "upstrand \"{upstrand}\": upstream \"{failed}\" failed with {status}, {}",
-                stop.text()
-            );
-            Err(Some(stop))
-        }
-    }
+    stop.is_none()
 }
 
 /// Why no further member may be tried after a failed hop.
-fn why_final(r: Request, visit: &Visit, hop: &Hop, exchange: Exchange) -> Option<Stop> {
+fn why_stop(r: Request, record: &Record, visit: &Visit, exchange: Exchange) -> Option<Stop> {
     const NOT_IDEMPOTENT: u32 = NGX_HTTP_POST | NGX_HTTP_LOCK | NGX_HTTP_PATCH;
 
     if !visit.has_next() {
         return Some(Stop::NoMoreUpstreams);
     }
+    if visit.is_exhausted() {
+        return Some(Stop::TriesExhausted);
+    }
+    if visit.is_timed_out() {
+        return Some(Stop::TimedOut);
+    }
 
-    let sent = was_sent(r, hop, exchange);
+    // Anything of the request may have gone to any server of the upstream.
+    let sent = exchange.fields().request_sent() != 0
+        || record
+            .last_states()
+            .iter()
+            .any(|state| state.bytes_sent > 0);
 
     if sent
         && r.fields().method & NOT_IDEMPOTENT as usize != 0
@@ -266,45 +280,83 @@ fn why_final(r: Request, visit: &Visit, hop: &Hop, exchange: Exchange) -> Option
         .then_some(Stop::BodyAlreadySent)
 }
 
-/// Whether anything of the request has gone to a server of the hop's upstream.
-fn was_sent(r: Request, hop: &Hop, exchange: Exchange) -> bool {
-    let states = r.upstream_states();
-    let states = &states[hop.states(states.len())];
+fn log_failure(r: Request, visit: &Visit, failed: &[u8], status: u16, stop: Option<Stop>) {
+    let upstrand = lossy(&visit.upstrand.name);
+    let failed = lossy(failed);
 
-    exchange.fields().request_sent() != 0 || states.iter().any(|state| state.bytes_sent > 0)
+    match stop {
+        None => {
+            ngx_log_error!(
+                NGX_LOG_INFO,
+                r.log(),
+                "upstrand \"{upstrand}\": upstream \"{failed}\" failed with {status}, trying \"{}\"",
+                lossy(visit.name())
+            );
+        }
+        Some(stop) => {
+            ngx_log_error!(
+                NGX_LOG_INFO,
+                r.log(),
+                "upstrand \"{upstrand}\": upstream \"{failed}\" failed with {status}, {}",
+                stop.text()
+            );
+        }
+    }
 }
 
-/// Gives the response to the client, or to nginx where it must treat it as a failure of the request
-/// itself.
-fn forward(
-    r: Request,
-    record: &Record,
-    exchange: Exchange,
-    response: &Response,
-) -> Option<ngx_int_t> {
-    let snapshot = record.snapshot()?;
+/// Whether nginx must treat its own answer, which is final, as it treats any: tell those who wait
+/// for a subrequest before the answer is made, and look for an error page.
+fn must_finalize(record: &Record, visit: &Visit, response: &Response) -> bool {
+    let awaited = record
+        .snapshot()
+        .is_some_and(|snapshot| !snapshot.post_subrequest.is_null());
 
-    if response.source == Source::Nginx {
-        // Whoever waits for the subrequest's end learns of it before its answer is made.
-        if !snapshot.post_subrequest.is_null() {
-            let resume = Resume::Finalize(response.status as isize);
-            return Some(suspend(r, record, exchange, response, resume));
-        }
-    } else {
-        r.fields_mut().err_status = snapshot.err_status;
+    response.source == Source::Nginx && (awaited || visit.upstrand.intercept_errors)
+}
+
+/// Takes the shield off a request whose final response goes out. `error_page` has no say in it any
+/// more, unless `intercept_errors` says so.
+fn release(r: Request, record: &Record, visit: &Visit, response: &Response) {
+    let Some(snapshot) = record.snapshot() else {
+        return;
+    };
+    let fields = r.fields_mut();
+
+    fields.post_subrequest = snapshot.post_subrequest;
+    if response.source != Source::Nginx {
+        fields.err_status = snapshot.err_status;
+    }
+    if visit.upstrand.intercept_errors {
+        r.set_flags(Flags::ERROR_PAGE, snapshot.error_page());
+    }
+}
+
+/// A response that should have failed over, but came by a variable that keeps the name of an
+/// upstream: its request cannot walk.
+fn warn_if_frozen(r: Request, record: &Record, exchange: Exchange) {
+    let Some(host) = exchange.resolved_host() else {
+        return;
+    };
+    if record.knows(exchange) {
+        return;
     }
 
-    let fields = r.fields_mut();
-    fields.post_subrequest = snapshot.post_subrequest;
-    None
-}
+    let response = Response::of(r, exchange);
+    let frozen = record.visits().find(|visit| {
+        let failures = &visit.upstrand.failures;
 
-fn suspend(
-    r: Request,
-    record: &Record,
-    exchange: Exchange,
-    response: &Response,
-    resume: Resume,
-) -> ngx_int_t {
-    reentry::suspend(r, record, exchange, response.source, resume)
+        host.eq_ignore_ascii_case(visit.name())
+            && visit.has_next()
+            && failures.matches(response.status, response.origin)
+    });
+
+    if let Some(visit) = frozen.filter(|_| record.first_frozen()) {
+        ngx_log_error!(
+            NGX_LOG_WARN,
+            r.log(),
+            "upstrand \"{}\": no failover from \"{}\", its variable is kept by \"set\" or \"map\"",
+            lossy(&visit.upstrand.name),
+            lossy(visit.name())
+        );
+    }
 }

@@ -7,9 +7,13 @@
 //!   reentry    suspends the request and resumes it: with the next hop, or for nginx to finish
 //! ```
 
+pub mod accel_redirect;
 pub mod block;
 pub mod conf;
+pub mod dynamic;
 pub mod filter;
+pub mod intercept;
+mod pattern;
 pub mod reentry;
 pub mod request;
 mod snapshot;

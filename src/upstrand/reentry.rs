@@ -7,6 +7,7 @@ use ngx::ffi::{
     ngx_http_request_t, ngx_int_t,
 };
 
+use super::intercept;
 use super::request::{Phase, Record, Resume};
 use crate::ffi::body::Unsent;
 use crate::ffi::conf::{Conf, ConfResult};
@@ -64,14 +65,17 @@ pub fn suspend(
         return NGX_ERROR as ngx_int_t;
     }
 
+    if source == Source::Upstream {
+        exchange.keep_connection();
+    }
+
     // nginx finalizes the request with NGX_DONE, which drops a reference.
     if source != Source::Cache {
         r.add_reference();
     }
 
+    exchange.forbid_caching();
     let fields = exchange.fields_mut();
-    #[cfg(ngx_feature = "http_cache")]
-    fields.set_cacheable(0);
     fields.set_store(0);
     fields.set_upgrade(0);
 
@@ -105,16 +109,29 @@ unsafe extern "C" fn ngx_http_upstrand_resume(r: *mut ngx_http_request_t) {
     r.set_flags(Flags::HEADER_ONLY, record.header_only.get());
     end_exchange(r);
 
-    if let Resume::Retry = resume {
-        r.forget_cached_error();
-    }
-
-    snapshot.restore(r);
-
     match resume {
-        Resume::Retry => retry(r, record),
-        Resume::Finalize(status) => {
+        Resume::Retry => {
+            r.forget_cached_error();
+            snapshot.restore(r);
+            retry(r, record);
+        }
+        Resume::Intercept(redirect) => {
+            r.forget_cached_error();
+            snapshot.restore(r);
             record.set_phase(Phase::Idle);
+            intercept::follow(r, record, redirect);
+        }
+        Resume::Finalize(status) => {
+            snapshot.restore_but_headers(r);
+            record.set_phase(Phase::Idle);
+
+            let error_pages = record
+                .current()
+                .is_some_and(|visit| visit.upstrand.intercept_errors);
+            if !error_pages {
+                r.set_flags(Flags::ERROR_PAGE, Flags::ERROR_PAGE);
+            }
+
             // SAFETY: the request is live; this drops the reference that it is served by.
             unsafe { ngx_http_finalize_request(r.as_ptr(), status) };
         }

@@ -5,7 +5,8 @@ use core::ffi::c_void;
 use core::ptr;
 
 use combined_upstreams_core::rotation::Walk;
-use ngx::ffi::NGX_LOG_ERR;
+use combined_upstreams_core::trace;
+use ngx::ffi::{NGX_LOG_ERR, ngx_http_upstream_state_t, ngx_str_t};
 use ngx::ngx_log_error;
 
 use super::conf::{Upstrand, now};
@@ -22,8 +23,9 @@ pub struct Record {
     /// `header_only` as it was before the request was suspended.
     pub header_only: Cell<Flags>,
     first: Visit,
-    hops: Cell<*const Hop>,
+    first_hop: Cell<*const Hop>,
     last_hop: Cell<*const Hop>,
+    frozen_logged: Cell<bool>,
 }
 
 /// Where a request stands in its walk.
@@ -44,8 +46,19 @@ pub enum Phase {
 pub enum Resume {
     /// The walk goes on.
     Retry,
+    /// The request goes on in a failover location.
+    Intercept(Redirect),
     /// nginx finishes the request with this status.
     Finalize(isize),
+}
+
+/// Where an internal redirect goes, in nginx's terms.
+#[derive(Clone, Copy)]
+pub struct Redirect {
+    /// A path, or `@` and the name of a location.
+    pub uri: ngx_str_t,
+    /// The arguments of a path.
+    pub args: ngx_str_t,
 }
 
 /// What a request knows of one upstrand.
@@ -56,19 +69,32 @@ pub struct Visit {
     /// A pass directive has begun this walk: it is no mere look at the variable.
     entered: Cell<bool>,
     /// When the walk began, by nginx's clock (ms).
-    pub began: Cell<u64>,
+    began: Cell<u64>,
+    /// The hops of the walk so far.
+    tries: Cell<usize>,
+    /// A response of this upstrand was replaced: that happens once in a request.
+    intercepted: Cell<bool>,
     next: Cell<*const Visit>,
 }
 
-/// One upstream tried in a walk.
+/// One upstream tried in a walk, or the failover location that a walk ended in.
 pub struct Hop {
-    upstrand: &'static Upstrand,
-    member: usize,
-    exchange: Exchange,
+    target: Target,
     first_state: usize,
     /// Set once the hop's response has been seen.
     end_state: Cell<Option<usize>>,
+    previous: *const Hop,
     next: Cell<*const Hop>,
+}
+
+#[derive(Clone, Copy)]
+enum Target {
+    Member {
+        upstrand: &'static Upstrand,
+        member: usize,
+        exchange: Exchange,
+    },
+    FailoverLocation,
 }
 
 /// Marks the pool cleanup beside which a record stands; there is nothing to clean.
@@ -109,8 +135,9 @@ impl Record {
                 snapshot: Cell::new(None),
                 header_only: Cell::new(Flags::default()),
                 first: Visit::new(r, upstrand),
-                hops: Cell::new(ptr::null()),
+                first_hop: Cell::new(ptr::null()),
                 last_hop: Cell::new(ptr::null()),
+                frozen_logged: Cell::new(false),
             };
             let record: &Self = r.keep(ngx_http_upstrand_record, record)?;
             r.set_context(record);
@@ -153,16 +180,23 @@ impl Record {
         self.snapshot.get()
     }
 
-    /// The visit of the upstrand whose walk made the last hop.
-    pub fn current(&self) -> Option<&Visit> {
+    fn last_hop(&self) -> Option<&Hop> {
         // SAFETY: null or a hop in the request's pool.
-        let hop = unsafe { self.last_hop.get().as_ref() }?;
-
-        self.visits()
-            .find(|visit| ptr::eq(visit.upstrand, hop.upstrand))
+        unsafe { self.last_hop.get().as_ref() }
     }
 
-    fn visits(&self) -> impl Iterator<Item = &Visit> {
+    /// The visit of the upstrand whose walk made the last hop.
+    pub fn current(&self) -> Option<&Visit> {
+        let Target::Member { upstrand, .. } = self.last_hop()?.target else {
+            return None;
+        };
+
+        self.visits()
+            .find(|visit| ptr::eq(visit.upstrand, upstrand))
+    }
+
+    /// All upstrands that the request has looked at.
+    pub fn visits(&self) -> impl Iterator<Item = &Visit> {
         core::iter::successors(Some(&self.first), |visit| {
             // SAFETY: null or a visit in the request's pool.
             unsafe { visit.next.get().as_ref() }
@@ -172,7 +206,7 @@ impl Record {
     /// The hops of the request, in their order.
     pub fn hops(&self) -> impl Iterator<Item = &Hop> {
         // SAFETY: null or a hop in the request's pool.
-        core::iter::successors(unsafe { self.hops.get().as_ref() }, |hop| {
+        core::iter::successors(unsafe { self.first_hop.get().as_ref() }, |hop| {
             // SAFETY: as above.
             unsafe { hop.next.get().as_ref() }
         })
@@ -196,21 +230,12 @@ impl Record {
             }
         }
 
-        let hop = self.request.alloc(Hop {
+        visit.tries.set(visit.tries.get() + 1);
+        self.push_hop(Target::Member {
             upstrand: visit.upstrand,
             member: visit.member.get(),
             exchange,
-            first_state: self.request.upstream_states().len(),
-            end_state: Cell::new(None),
-            next: Cell::new(ptr::null()),
         })?;
-
-        // SAFETY: null or a hop in the request's pool.
-        match unsafe { self.last_hop.get().as_ref() } {
-            Some(last) => last.next.set(hop),
-            None => self.hops.set(hop),
-        }
-        self.last_hop.set(hop);
         self.phase.set(Phase::Trying(exchange));
 
         shield(self.request);
@@ -218,28 +243,81 @@ impl Record {
         Some(())
     }
 
-    /// The hop that is being tried with this exchange, if the request went where the hop points:
-    /// it may also have evaluated the variable for something else.
-    pub fn hop_of(&self, exchange: Exchange) -> Option<&Hop> {
-        // SAFETY: null or a hop in the request's pool.
-        let hop = unsafe { self.last_hop.get().as_ref() }?;
-
-        (hop.exchange == exchange
-            && exchange
-                .resolved_host()
-                .is_some_and(|host| host.eq_ignore_ascii_case(hop.name())))
-        .then_some(hop)
+    /// The request is about to go on in a failover location. None: out of memory.
+    pub fn enter_failover_location(&self) -> Option<()> {
+        self.push_hop(Target::FailoverLocation)
     }
 
-    /// The response of the hop has been seen.
-    pub fn end_hop(&self) {
+    fn push_hop(&self, target: Target) -> Option<()> {
+        self.end_hop();
+
+        let hop: &Hop = self.request.alloc(Hop {
+            target,
+            first_state: self.request.upstream_states().len(),
+            end_state: Cell::new(None),
+            previous: self.last_hop.get(),
+            next: Cell::new(ptr::null()),
+        })?;
+
+        match self.last_hop() {
+            Some(last) => last.next.set(hop),
+            None => self.first_hop.set(hop),
+        }
+        self.last_hop.set(hop);
+
+        Some(())
+    }
+
+    /// Whether the request went where its last hop points: it may also have evaluated the variable
+    /// for something else, and then the hop was none and is taken back.
+    pub fn confirm_hop(&self, exchange: Exchange) -> bool {
+        let Some(hop) = self.last_hop() else {
+            return false;
+        };
+
+        if exchange
+            .resolved_host()
+            .is_some_and(|host| host.eq_ignore_ascii_case(hop.name()))
+        {
+            return true;
+        }
+
         // SAFETY: null or a hop in the request's pool.
-        if let Some(hop) = unsafe { self.last_hop.get().as_ref() } {
+        match unsafe { hop.previous.as_ref() } {
+            Some(previous) => previous.next.set(ptr::null()),
+            None => self.first_hop.set(ptr::null()),
+        }
+        self.last_hop.set(hop.previous);
+
+        false
+    }
+
+    /// Whether a hop was tried with this exchange.
+    pub fn knows(&self, exchange: Exchange) -> bool {
+        self.hops().any(|hop| hop.exchange() == Some(exchange))
+    }
+
+    /// Whether a hop that could not be is to be logged: the first time only.
+    pub fn first_frozen(&self) -> bool {
+        !self.frozen_logged.replace(true)
+    }
+
+    /// The response of the last hop has been seen.
+    pub fn end_hop(&self) {
+        if let Some(hop) = self.last_hop() {
             if hop.end_state.get().is_none() {
-                hop.end_state
-                    .set(Some(self.request.upstream_states().len()));
+                let states = self.request.upstream_states().len();
+                hop.end_state.set(Some(states));
             }
         }
+    }
+
+    /// The places of the last hop's servers in the request's states.
+    pub fn last_states(&self) -> &[ngx_http_upstream_state_t] {
+        let states = self.request.upstream_states();
+
+        self.last_hop()
+            .map_or(&[], |hop| &states[hop.states(states.len())])
     }
 
     /// Ends a walk that the request has left, by a redirect or by evaluating another upstrand.
@@ -250,7 +328,6 @@ impl Record {
                 self.end_hop();
                 if let Some(snapshot) = self.snapshot.get() {
                     unshield(self.request, &snapshot);
-                    self.request.fields_mut().err_status = snapshot.err_status;
                 }
             }
         }
@@ -268,15 +345,18 @@ fn shield(r: Request) {
     r.set_flags(Flags::ERROR_PAGE, Flags::ERROR_PAGE);
 }
 
-/// Takes the shield off, but for what it did to `err_status`.
-pub fn unshield(r: Request, snapshot: &Snapshot) {
-    r.fields_mut().post_subrequest = snapshot.post_subrequest;
+/// Takes the shield off.
+fn unshield(r: Request, snapshot: &Snapshot) {
+    let fields = r.fields_mut();
+
+    fields.err_status = snapshot.err_status;
+    fields.post_subrequest = snapshot.post_subrequest;
     r.set_flags(Flags::ERROR_PAGE, snapshot.error_page());
 }
 
 impl Visit {
     fn new(r: Request, upstrand: &'static Upstrand) -> Self {
-        let begun = upstrand.begin();
+        let begun = upstrand.turns.begin();
         log_whitelisting(r, upstrand, begun.whitelisted);
 
         Self {
@@ -285,6 +365,8 @@ impl Visit {
             member: Cell::new(begun.member),
             entered: Cell::new(false),
             began: Cell::new(0),
+            tries: Cell::new(0),
+            intercepted: Cell::new(false),
             next: Cell::new(ptr::null()),
         }
     }
@@ -292,13 +374,40 @@ impl Visit {
     /// A pass directive begins the walk: the one whose start was picked, or a further one.
     fn enter(&self, r: Request) {
         if self.entered.replace(true) {
-            let begun = self.upstrand.begin();
+            let begun = self.upstrand.turns.begin();
             log_whitelisting(r, self.upstrand, begun.whitelisted);
             self.walk.set(begun.walk);
             self.member.set(begun.member);
         }
 
         self.began.set(now());
+        self.tries.set(0);
+    }
+
+    /// Whether `next_upstream_timeout` has passed since the walk began.
+    pub fn is_timed_out(&self) -> bool {
+        let passed = now().saturating_sub(self.began.get());
+
+        self.upstrand
+            .timeout
+            .is_some_and(|timeout| passed >= timeout)
+    }
+
+    /// Whether the walk has made as many hops as `next_upstream_tries` allows.
+    pub fn is_exhausted(&self) -> bool {
+        self.upstrand
+            .tries
+            .is_some_and(|tries| self.tries.get() >= tries)
+    }
+
+    /// A response of this upstrand is replaced.
+    pub fn set_intercepted(&self) {
+        self.intercepted.set(true);
+    }
+
+    /// Whether a response of this upstrand was replaced before.
+    pub fn was_intercepted(&self) -> bool {
+        self.intercepted.get()
     }
 
     /// The name of the current member's upstream.
@@ -308,18 +417,18 @@ impl Visit {
 
     /// The hop of the current member failed.
     pub fn fail(&self) {
-        self.upstrand.fail(self.member.get());
+        self.upstrand.turns.fail(self.member.get());
     }
 
     /// Whether a member is left for the walk.
     pub fn has_next(&self) -> bool {
-        self.upstrand.has_next(&self.walk.get())
+        self.upstrand.turns.has_next(&self.walk.get())
     }
 
     /// Makes the walk's next member the current one, if one is left.
     pub fn advance(&self) -> bool {
         let mut walk = self.walk.get();
-        let next = self.upstrand.next(&mut walk);
+        let next = self.upstrand.turns.next(&mut walk);
 
         if let Some(member) = next {
             self.walk.set(walk);
@@ -331,9 +440,22 @@ impl Visit {
 }
 
 impl Hop {
-    /// The name of the hop's upstream.
+    /// The name of the hop's upstream, or what stands for a failover location.
     pub fn name(&self) -> &'static [u8] {
-        self.upstrand.member_name(self.member)
+        match self.target {
+            Target::Member {
+                upstrand, member, ..
+            } => upstrand.member_name(member),
+            Target::FailoverLocation => trace::INTERCEPTED,
+        }
+    }
+
+    /// The exchange with the hop's upstream.
+    pub fn exchange(&self) -> Option<Exchange> {
+        match self.target {
+            Target::Member { exchange, .. } => Some(exchange),
+            Target::FailoverLocation => None,
+        }
     }
 
     /// The places of the hop's servers in the request's `upstream_states`, whose number is `all`.

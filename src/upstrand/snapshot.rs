@@ -56,6 +56,25 @@ impl Snapshot {
         truncate(&mut fields.headers_out.headers, self.headers_nelts);
         truncate(&mut fields.headers_out.trailers, self.trailers_nelts);
 
+        self.restore_fields(r);
+    }
+
+    /// Makes the request what it was when nginx began to answer in the upstream's place: of the
+    /// headers it had by then added WWW-Authenticate, of an upstream's 401.
+    pub fn restore_but_headers(&self, r: Request) {
+        let fields = r.fields_mut();
+        let added = fields.headers_out;
+
+        fields.headers_out = self.headers_out;
+        fields.headers_out.headers = added.headers;
+        fields.headers_out.www_authenticate = added.www_authenticate;
+
+        self.restore_fields(r);
+    }
+
+    fn restore_fields(&self, r: Request) {
+        let fields = r.fields_mut();
+
         fields.limit_rate = self.limit_rate;
         fields.http_version = self.http_version;
         fields.err_status = self.err_status;

@@ -4,14 +4,15 @@ use core::ptr;
 
 use combined_upstreams_core::trace::{self, Peer};
 use ngx::ffi::{
-    NGX_ERROR, NGX_HTTP_VAR_NOCACHEABLE, NGX_OK, ngx_http_add_variable, ngx_http_get_variable_pt,
-    ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_variable_value_t, ngx_int_t,
+    NGX_ERROR, NGX_HTTP_VAR_NOCACHEABLE, NGX_OK, ngx_http_request_t, ngx_http_upstream_state_t,
+    ngx_http_variable_value_t, ngx_int_t,
 };
 
 use super::conf::Upstrand;
 use super::request::{Hop, Record};
-use crate::ffi::conf::{Conf, ConfError, ConfResult};
-use crate::ffi::request::{Flags, Request};
+use crate::ffi::conf::{Conf, ConfResult};
+use crate::ffi::request::{Exchange, Flags, Request};
+use crate::ffi::variable;
 
 const PREFIX: &[u8] = b"upstrand_";
 
@@ -19,18 +20,52 @@ const PREFIX: &[u8] = b"upstrand_";
 struct StatusVariable {
     /// What follows `upstrand_` in its name.
     name: &'static [u8],
-    write: fn(&Record, &[ngx_http_upstream_state_t]) -> Vec<u8>,
+    write: fn(Request, &Record) -> Vec<u8>,
 }
 
 const STATUS_VARIABLES: &[StatusVariable] = &[
     StatusVariable {
         name: b"path",
-        write: |record, _| trace::path(record.hops().map(Hop::name)),
+        write: |_, record| trace::path(record.hops().map(Hop::name)),
+    },
+    StatusVariable {
+        name: b"addr",
+        write: |r, record| {
+            each_server(r, record, |state, text| {
+                // SAFETY: a server that was tried has a name, which lives as long as the request.
+                let peer = unsafe { state.peer.as_ref() };
+                text.extend_from_slice(peer.map_or(&[], |peer| peer.as_bytes()));
+            })
+        },
+    },
+    StatusVariable {
+        name: b"cache_status",
+        write: cache_status,
+    },
+    StatusVariable {
+        name: b"connect_time",
+        write: |r, record| each_server(r, record, |state, text| msec(state.connect_time, text)),
+    },
+    StatusVariable {
+        name: b"header_time",
+        write: |r, record| each_server(r, record, |state, text| msec(state.header_time, text)),
+    },
+    StatusVariable {
+        name: b"response_length",
+        write: |r, record| {
+            each_server(r, record, |state, text| {
+                trace::number(state.response_length as u64, text);
+            })
+        },
+    },
+    StatusVariable {
+        name: b"response_time",
+        write: |r, record| each_server(r, record, |state, text| msec(state.response_time, text)),
     },
     StatusVariable {
         name: b"status",
-        write: |record, states| {
-            for_each_hop(record, states, |state, text| match state.status {
+        write: |r, record| {
+            each_server(r, record, |state, text| match state.status {
                 0 => text.push(b'-'),
                 status => trace::number(status as u64, text),
             })
@@ -49,10 +84,11 @@ pub fn is_status_variable(name: &[u8]) -> bool {
 /// Adds the variables that show walks; nginx calls this before it reads the http block.
 pub fn ngx_http_upstrand_add_status_variables(cf: Conf) -> ConfResult {
     STATUS_VARIABLES.iter().try_for_each(|variable| {
-        add(
+        variable::add(
             cf,
-            variable.name,
-            Some(ngx_http_upstrand_status_variable),
+            &[PREFIX, variable.name].concat(),
+            NGX_HTTP_VAR_NOCACHEABLE,
+            ngx_http_upstrand_status_variable,
             ptr::from_ref(variable) as usize,
         )
     })
@@ -60,27 +96,13 @@ pub fn ngx_http_upstrand_add_status_variables(cf: Conf) -> ConfResult {
 
 /// Adds an upstrand's own variable.
 pub fn add_upstrand(cf: Conf, upstrand: &'static Upstrand) -> ConfResult {
-    add(
+    variable::add(
         cf,
-        &upstrand.name,
-        Some(ngx_http_upstrand_variable),
+        &[PREFIX, &upstrand.name].concat(),
+        NGX_HTTP_VAR_NOCACHEABLE,
+        ngx_http_upstrand_variable,
         ptr::from_ref(upstrand) as usize,
     )
-}
-
-fn add(cf: Conf, name: &[u8], handler: ngx_http_get_variable_pt, data: usize) -> ConfResult {
-    let mut name = cf.string(&[PREFIX, name].concat())?;
-
-    // SAFETY: nginx copies the name into the configuration's memory, and logs what is wrong.
-    let variable = unsafe {
-        ngx_http_add_variable(cf.as_ptr(), &mut name, NGX_HTTP_VAR_NOCACHEABLE as usize).as_mut()
-    };
-    let variable = variable.ok_or(ConfError::Logged)?;
-
-    variable.get_handler = handler;
-    variable.data = data;
-
-    Ok(())
 }
 
 /// `$upstrand_NAME`: the name of the current hop's upstream. Begins the hop where a pass directive
@@ -100,7 +122,7 @@ unsafe extern "C" fn ngx_http_upstrand_variable(
 }
 
 /// The name of the upstream that the request's walk through the upstrand is at. None: out of memory.
-fn current_upstream(r: Request, upstrand: &'static Upstrand) -> Option<&'static [u8]> {
+pub fn current_upstream(r: Request, upstrand: &'static Upstrand) -> Option<&'static [u8]> {
     let (record, visit) = Record::visit(r, upstrand)?;
 
     if let Some(exchange) = r.upstream().filter(|u| u.is_being_set_up()) {
@@ -126,20 +148,19 @@ unsafe extern "C" fn ngx_http_upstrand_status_variable(
 
     let value = match Record::find(r).filter(|record| record.hops().next().is_some()) {
         None => Some(None),
-        Some(record) => r
-            .text(&(variable.write)(record, r.upstream_states()))
-            .map(Some),
+        Some(record) => r.text(&(variable.write)(r, record)).map(Some),
     };
 
     answer(v, value)
 }
 
 /// `(name) value` for each hop, the value joined of those of the hop's servers.
-fn for_each_hop(
+fn each_server(
+    r: Request,
     record: &Record,
-    states: &[ngx_http_upstream_state_t],
     mut write: impl FnMut(&ngx_http_upstream_state_t, &mut Vec<u8>),
 ) -> Vec<u8> {
+    let states = r.upstream_states();
     let hops = record.hops().map(|hop| (hop.name(), hop));
 
     trace::values(hops, |hop, text| {
@@ -152,8 +173,29 @@ fn for_each_hop(
     })
 }
 
+/// A cache's status belongs to an exchange, not to a server.
+fn cache_status(r: Request, record: &Record) -> Vec<u8> {
+    let hops = record.hops().map(|hop| (hop.name(), hop));
+
+    trace::values(hops, |hop, text| {
+        // A failover location may proxy plainly: then the request's exchange is of no hop.
+        let exchange = hop
+            .exchange()
+            .or_else(|| r.upstream().filter(|exchange| !record.knows(*exchange)));
+
+        if let Some(status) = exchange.and_then(Exchange::cache_status) {
+            text.extend_from_slice(status);
+        }
+    })
+}
+
+/// Seconds with milliseconds, of nginx's milliseconds; all bits set mean that there is no time.
+fn msec(msec: usize, text: &mut Vec<u8>) {
+    trace::seconds((msec != usize::MAX).then_some(msec as u64), text);
+}
+
 /// Fills in a variable's value: none if there is not any, an error if memory is out.
-fn answer(v: *mut ngx_http_variable_value_t, value: Option<Option<&[u8]>>) -> ngx_int_t {
+pub fn answer(v: *mut ngx_http_variable_value_t, value: Option<Option<&[u8]>>) -> ngx_int_t {
     // SAFETY: nginx passes a value to fill in; it does not zero it before.
     let v = unsafe { &mut *v };
 

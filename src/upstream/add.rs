@@ -4,10 +4,9 @@ use core::ffi::{c_char, c_void};
 use core::fmt;
 
 use combined_upstreams_core::weight;
-use ngx::ffi::{NGX_ERROR, ngx_command_t, ngx_conf_t, ngx_http_upstream_server_t, ngx_str_t};
-use ngx::ffi::{ngx_atoi, ngx_parse_time};
+use ngx::ffi::{ngx_command_t, ngx_conf_t, ngx_http_upstream_server_t, ngx_str_t};
 
-use crate::ffi::conf::{Conf, ConfError, ConfResult, lossy};
+use crate::ffi::conf::{Conf, ConfError, ConfResult, Unit, lossy, number, time};
 use crate::ffi::upstream::{Ability, Upstream};
 
 /// A directive is refused; the `Display` is nginx's error line (spec 1).
@@ -152,8 +151,8 @@ impl Parameters {
             }
             (b"fail_timeout", Some(value)) => {
                 supported(Ability::FailTimeout)?;
-                let time = seconds(value).ok_or_else(invalid)?;
-                set(&mut self.fail_timeout, "fail_timeout", time)
+                let time = time(value, Unit::Seconds).ok_or_else(invalid)?;
+                set(&mut self.fail_timeout, "fail_timeout", time as i64)
             }
             (b"max_conns", Some(value)) => {
                 supported(Ability::MaxConns)?;
@@ -214,24 +213,4 @@ fn set_flag(slot: &mut bool, name: &'static str) -> Result<(), Error<'static>> {
         false => Ok(()),
         true => Err(Error::Repeated(name)),
     }
-}
-
-fn number(value: &[u8]) -> Option<usize> {
-    // SAFETY: nginx reads `len` bytes from `data` and writes none.
-    let number = unsafe { ngx_atoi(value.as_ptr().cast_mut(), value.len()) };
-
-    usize::try_from(number).ok()
-}
-
-/// nginx's own notation of times, in seconds.
-fn seconds(value: &[u8]) -> Option<i64> {
-    let mut line = ngx_str_t {
-        len: value.len(),
-        data: value.as_ptr().cast_mut(),
-    };
-
-    // SAFETY: nginx reads `len` bytes from `data` and writes none.
-    let time = unsafe { ngx_parse_time(&mut line, 1) };
-
-    (time != NGX_ERROR as isize).then_some(time as i64)
 }

@@ -1,0 +1,79 @@
+//! nginx's variables.
+
+use core::ffi::c_uint;
+
+use ngx::ffi::{
+    NGX_LOG_EMERG, ngx_http_add_variable, ngx_http_get_flushed_variable,
+    ngx_http_get_variable_index, ngx_http_request_t, ngx_http_variable_value_t, ngx_int_t,
+    ngx_uint_t,
+};
+use ngx::ngx_conf_log_error;
+
+use super::conf::{Conf, ConfError, ConfResult, lossy};
+use super::request::Request;
+
+/// A function that fills in a variable's value.
+pub type GetHandler = unsafe extern "C" fn(
+    *mut ngx_http_request_t,
+    *mut ngx_http_variable_value_t,
+    usize,
+) -> ngx_int_t;
+
+/// Adds a variable to the configuration.
+///
+/// # Errors
+///
+/// Somebody else has the name; nginx's error line has been written.
+pub fn add(cf: Conf, name: &[u8], flags: c_uint, handler: GetHandler, data: usize) -> ConfResult {
+    let mut text = cf.string(name)?;
+
+    // SAFETY: nginx copies the name, and logs what is wrong.
+    let variable =
+        unsafe { ngx_http_add_variable(cf.as_ptr(), &mut text, flags as usize).as_mut() };
+    let variable = variable.ok_or(ConfError::Logged)?;
+
+    match variable.get_handler {
+        // A variable of ours may be defined again.
+        Some(known) if core::ptr::fn_addr_eq(known, handler) => {}
+        Some(_) => {
+            ngx_conf_log_error!(
+                NGX_LOG_EMERG,
+                cf.as_ptr(),
+                "the duplicate \"{}\" variable",
+                lossy(name)
+            );
+            return Err(ConfError::Logged);
+        }
+        None => {
+            variable.get_handler = Some(handler);
+            variable.data = data;
+        }
+    }
+
+    Ok(())
+}
+
+/// A variable that a directive names.
+pub struct VariableIndex(ngx_uint_t);
+
+impl VariableIndex {
+    /// The variable of this name, without `$`. Whether there is one nginx checks at the end.
+    pub fn of(cf: Conf, name: &[u8]) -> ConfResult<Self> {
+        let mut text = cf.string(name)?;
+
+        // SAFETY: nginx copies the name.
+        let index = unsafe { ngx_http_get_variable_index(cf.as_ptr(), &mut text) };
+
+        ngx_uint_t::try_from(index)
+            .map(Self)
+            .map_err(|_| ConfError::Logged)
+    }
+
+    /// The variable's value in a request. None: it has none.
+    pub fn value<'a>(&self, r: Request) -> Option<&'a [u8]> {
+        // SAFETY: the index is one of this configuration; the value lives in the request's pool.
+        let value = unsafe { ngx_http_get_flushed_variable(r.as_ptr(), self.0).as_ref() }?;
+
+        (value.not_found() == 0).then(|| value.as_bytes())
+    }
+}
