@@ -30,9 +30,7 @@ impl Failure {
 
     /// A backend that fails so.
     pub async fn backend(self) -> Backend {
-        let unavailable = Reply::status(503)
-            .header("X-Failed", "yes")
-            .header("Set-Cookie", "failed=1");
+        let unavailable = Reply::status(503).header("X-Failed", "yes");
         let reply = match self {
             Self::Refused => return Backend::refusing(),
             Self::SmallBody => unavailable.body("failed"),

@@ -202,6 +202,12 @@ impl Nginx {
         .await;
     }
 
+    /// Sends a signal to the master process.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: the process is our child and not yet waited for, so the id is still its own.
+        unsafe { libc::kill(self.pid(), signal) };
+    }
+
     /// Stops it gracefully. Panics if it, its log or its counts show anything wrong.
     pub async fn stop(self) {
         if let Err(complaint) = self.try_stop().await {
@@ -209,7 +215,7 @@ impl Nginx {
         }
     }
 
-    /// Like [`Nginx::stop`], but returns what is wrong.
+    /// Like [`Nginx::stop`], but returns what is wrong: the lines of the error log that should not be there.
     pub async fn try_stop(mut self) -> Result<(), String> {
         until("every request ended (stub_status)", async || {
             Counts::of(self.prefix()).await.filter(Counts::idle)
@@ -226,13 +232,13 @@ impl Nginx {
             return Err(format!("nginx ended with {status}"));
         }
 
+        let forbidden = |line: &&str| FORBIDDEN.iter().any(|word| line.contains(word));
         let log = self.error_log();
-        match log
-            .lines()
-            .find(|line| FORBIDDEN.iter().any(|word| line.contains(word)))
-        {
-            Some(line) => Err(format!("in the error log: {line}")),
-            None => Ok(()),
+        let lines: Vec<_> = log.lines().filter(forbidden).collect();
+        if lines.is_empty() {
+            Ok(())
+        } else {
+            Err(lines.join("\n"))
         }
     }
 
@@ -250,11 +256,6 @@ impl Nginx {
             Counts::of(prefix).await
         })
         .await;
-    }
-
-    fn signal(&self, signal: i32) {
-        // SAFETY: the process is our child and not yet waited for, so the id is still its own.
-        unsafe { libc::kill(self.pid(), signal) };
     }
 
     fn pid(&self) -> i32 {
@@ -325,7 +326,7 @@ fn nginx(prefix: &Path, config: &str) -> Command {
 }
 
 /// Hands the sockets to nginx in the way in which one nginx hands them to the next, so that no port is ever free for
-/// others between two steps.
+/// others between two steps. (nginx itself crashes on such sockets under `master_process off`.)
 fn inherit(command: &mut Command, sockets: Vec<i32>) {
     let list: String = sockets.iter().map(|socket| format!("{socket};")).collect();
     command.env("NGINX", list);
