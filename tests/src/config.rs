@@ -7,7 +7,8 @@ use crate::backend::Backend;
 
 /// A configuration: one server on a port of the harness, and what a test adds to each level.
 ///
-/// With [`Config::upstrand`], `/` goes through upstrand `us` and `/plain` straight to its last member.
+/// With [`Config::upstrand`], `/` goes through upstrand `us` and `/plain` straight to its last
+/// member.
 #[derive(Clone, Debug)]
 pub struct Config {
     workers: usize,
@@ -41,8 +42,8 @@ impl Config {
         }
     }
 
-    /// The backends as upstreams `u1`, `u2`, ..., in this order the members of `us`, which starts at the first and
-    /// goes on after `error timeout 5xx`.
+    /// The backends as upstreams `u1`, `u2`, ..., in this order the members of `us`, which starts
+    /// at the first and goes on after `error timeout 5xx`.
     pub fn upstrand<'a>(members: impl IntoIterator<Item = &'a Backend>) -> Self {
         let upstrand = Upstrand {
             members: members.into_iter().map(Backend::address).collect(),
@@ -113,7 +114,8 @@ impl Config {
         self.http2
     }
 
-    /// The whole text. `listen` are the `listen` lines of the server, `status` the socket of stub_status.
+    /// The whole text. `listen` are the `listen` lines of the server, `status` the socket of
+    /// stub_status.
     pub(crate) fn text(&self, module: &str, listen: &str, status: &Path) -> String {
         let Self {
             workers,

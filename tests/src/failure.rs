@@ -3,7 +3,10 @@
 use crate::backend::Backend;
 use crate::reply::Reply;
 
-/// One way to fail. `error timeout 5xx` covers them all, given a short `proxy_read_timeout`.
+/// Lets [`Failure::Timeout`] happen in good time.
+pub const SOON: &str = "proxy_read_timeout 1s;";
+
+/// One way to fail. `error timeout 5xx` covers them all, the last one with [`SOON`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Failure {
     Refused,

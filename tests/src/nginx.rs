@@ -1,20 +1,19 @@
 //! The nginx process.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use crate::call::Call;
 use crate::config::Config;
+use crate::counts::Counts;
 use crate::http1::Http1;
 use crate::http2::Http2;
+use crate::launch::{self, address, listen, module, stderr_log};
 use crate::message::Response;
 use crate::patience::{until, within};
 
@@ -45,15 +44,6 @@ pub struct Verdict {
     pub stderr: String,
 }
 
-/// How many connections and requests nginx counts.
-#[derive(Debug, PartialEq)]
-struct Counts {
-    active: usize,
-    reading: usize,
-    writing: usize,
-    waiting: usize,
-}
-
 impl Nginx {
     /// Starts it and waits until it answers.
     pub async fn start(config: Config) -> Self {
@@ -65,20 +55,10 @@ impl Nginx {
         if let Some(http2) = &http2 {
             lines += &format!("listen {} http2;\n", address(http2));
         }
-        let mut command = nginx(
-            prefix.path(),
-            &config.text(&module(), &lines, &status_socket(prefix.path())),
-        );
-
+        let text = config.text(&module(), &lines, &status_socket(prefix.path()));
         let sockets = [Some(&http1), http2.as_ref()].into_iter().flatten();
-        inherit(&mut command, sockets.map(AsRawFd::as_raw_fd).collect());
-        tie_to_this_thread(&mut command);
-        let stderr = fs::File::create(prefix.path().join("stderr.log")).expect("a writable folder");
-        let master = command
-            .process_group(0)
-            .stderr(stderr)
-            .spawn()
-            .expect("NGINX_BINARY starts");
+        let sockets = sockets.map(AsRawFd::as_raw_fd).collect();
+        let master = launch::spawn(prefix.path(), &text, sockets);
 
         let mut started = Self {
             http1: address(&http1),
@@ -96,7 +76,7 @@ impl Nginx {
         let listen = format!("listen unix:{}/test.sock;", prefix.path().display());
         let text = config.text(&module(), &listen, &status_socket(prefix.path()));
 
-        let output = nginx(prefix.path(), &text).arg("-t").output();
+        let output = launch::command(prefix.path(), &text).arg("-t").output();
         let output = within("nginx -t", output)
             .await
             .expect("NGINX_BINARY starts");
@@ -215,10 +195,13 @@ impl Nginx {
         }
     }
 
-    /// Like [`Nginx::stop`], but returns what is wrong: the lines of the error log that should not be there.
+    /// Like [`Nginx::stop`], but returns what is wrong: the lines of the error log that should not
+    /// be there.
     pub async fn try_stop(mut self) -> Result<(), String> {
         until("every request ended (stub_status)", async || {
-            Counts::of(self.prefix()).await.filter(Counts::idle)
+            Counts::of(&status_socket(self.prefix()))
+                .await
+                .filter(Counts::idle)
         })
         .await;
 
@@ -250,10 +233,10 @@ impl Nginx {
             if let Ok(Some(status)) = master.try_wait() {
                 panic!(
                     "nginx did not start ({status}):\n{}",
-                    read(&prefix.join("stderr.log"))
+                    read(&stderr_log(prefix))
                 );
             }
-            Counts::of(prefix).await
+            Counts::of(&status_socket(prefix)).await
         })
         .await;
     }
@@ -265,32 +248,6 @@ impl Nginx {
             .and_then(Child::id)
             .expect("a running nginx");
         i32::try_from(id).expect("a process id")
-    }
-}
-
-impl Counts {
-    /// What stub_status says; None while nobody answers.
-    async fn of(prefix: &Path) -> Option<Self> {
-        let mut stream = UnixStream::connect(status_socket(prefix)).await.ok()?;
-        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.ok()?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).await.ok()?;
-
-        let number = |name: &str| {
-            let after = text.split_once(name)?.1;
-            after.split_whitespace().next()?.parse().ok()
-        };
-        Some(Self {
-            active: number("Active connections:")?,
-            reading: number("Reading:")?,
-            writing: number("Writing:")?,
-            waiting: number("Waiting:")?,
-        })
-    }
-
-    /// Nothing but idle connections and the one that asks.
-    fn idle(&self) -> bool {
-        self.active == self.waiting + 1 && self.reading == 0 && self.writing == 1
     }
 }
 
@@ -308,76 +265,8 @@ impl Drop for Nginx {
     }
 }
 
-/// The command for nginx with this configuration, under this prefix.
-fn nginx(prefix: &Path, config: &str) -> Command {
-    let file = prefix.join("nginx.conf");
-    fs::write(&file, config).expect("a writable folder");
-
-    let mut command = Command::new(variable("NGINX_BINARY"));
-    command
-        .arg("-p")
-        .arg(prefix)
-        .arg("-c")
-        .arg(file)
-        .arg("-e")
-        .arg(prefix.join("error.log"));
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    command
-}
-
-/// Hands the sockets to nginx in the way in which one nginx hands them to the next, so that no port is ever free for
-/// others between two steps. (nginx itself crashes on such sockets under `master_process off`.)
-fn inherit(command: &mut Command, sockets: Vec<i32>) {
-    let list: String = sockets.iter().map(|socket| format!("{socket};")).collect();
-    command.env("NGINX", list);
-
-    let keep_open = move || {
-        for socket in &sockets {
-            // SAFETY: fcntl is async-signal-safe and clears only a flag of a descriptor of ours.
-            if unsafe { libc::fcntl(*socket, libc::F_SETFD, 0) } == -1 {
-                return Err(std::io::Error::last_os_error());
-            }
-        }
-        Ok(())
-    };
-    // SAFETY: the closure neither allocates nor locks.
-    unsafe { command.pre_exec(keep_open) };
-}
-
-/// Lets the kernel end nginx with the thread that runs the test, however that ends.
-fn tie_to_this_thread(command: &mut Command) {
-    let tie = || {
-        // SAFETY: prctl is async-signal-safe and concerns only the new process.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
-        Ok(())
-    };
-    // SAFETY: the closure neither allocates nor locks.
-    unsafe { command.pre_exec(tie) };
-}
-
-/// A listening socket on a free port, as nginx wants to inherit one.
-fn listen() -> TcpListener {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.set_nonblocking(true).expect("a socket");
-    listener
-}
-
-fn address(listener: &TcpListener) -> SocketAddr {
-    listener.local_addr().expect("a bound socket")
-}
-
 fn status_socket(prefix: &Path) -> PathBuf {
     prefix.join("status.sock")
-}
-
-fn module() -> String {
-    variable("NGINX_MODULE")
-}
-
-fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| {
-        panic!("{name} is not set: these tests need NGINX_BINARY (an nginx) and NGINX_MODULE (our module built for it)")
-    })
 }
 
 fn read(path: &Path) -> String {

@@ -1,20 +1,18 @@
 //! An upstrand behind an `auth_request`, and an `auth_request` that is one. Spec 4.7.
 
-use harness::{Backend, Config, Failure, Nginx, Reply};
+use harness::{Backend, Config, Failure, Nginx, Reply, SOON};
 
 /// `/page` comes from `page` once the upstrand has allowed it.
 fn guarded(config: Config, page: &Backend) -> Config {
     let address = page.address();
-    config
-        .location("proxy_read_timeout 500ms;")
-        .server(&format!(
-            "location = /page {{
+    config.location(SOON).server(&format!(
+        "location = /page {{
             auth_request /auth;
             auth_request_set $user $upstream_http_x_user;
             add_header X-User $user;
             proxy_pass http://{address};
         }}"
-        ))
+    ))
 }
 
 async fn page() -> Backend {

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use harness::{Backend, Call, Config, Failure, Nginx, Reply};
-
-const SOON: &str = "proxy_read_timeout 500ms;";
+use harness::{Backend, Call, Config, Failure, Nginx, Reply, SOON};
 
 /// A body of this length in which no part looks like another.
 fn body(length: usize) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use harness::{Backend, Config, Failure, Nginx, Reply, until};
+use harness::{Backend, Config, Failure, Nginx, Reply, SOON, until};
 
 /// A key that all members share, instead of nginx's, which holds the member's name.
 const COMMON_KEY: &str = "proxy_cache_key $uri;";
@@ -12,10 +12,11 @@ const COMMON_KEY: &str = "proxy_cache_key $uri;";
 const ANY: &str = "proxy_cache_valid any 1m;";
 
 fn cached(members: [&Backend; 2]) -> Config {
-    let cache = "proxy_cache c; add_header X-Cache $upstream_cache_status always; proxy_read_timeout 500ms;";
+    let cache = "proxy_cache c; add_header X-Cache $upstream_cache_status always;";
     Config::upstrand(members)
         .http("proxy_cache_path cache keys_zone=c:1m;")
         .location(cache)
+        .location(SOON)
 }
 
 async fn good() -> Backend {
@@ -80,7 +81,8 @@ async fn when_all_fail_the_last_answer_is_kept() {
 async fn a_kept_failure_does_not_end_the_walk() {
     let bad = Failure::SmallBody.backend().await;
     let good = good().await;
-    let same_member_elsewhere = "location = /first { proxy_pass http://u1; proxy_cache c; proxy_cache_valid any 1m; \
+    let same_member_elsewhere = "location = /first { proxy_pass http://u1; proxy_cache c; \
+                                 proxy_cache_valid any 1m; \
                                  proxy_cache_key $proxy_host; }";
     let config = cached([&bad, &good])
         .location(ANY)

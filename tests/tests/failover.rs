@@ -1,9 +1,7 @@
-//! What a client gets when hops fail: the first response that does not, or else the last one. Spec 4.3 and 4.5.
+//! What a client gets when hops fail: the first response that does not, or else the last one.
+//! Spec 4.3 and 4.5.
 
-use harness::{Backend, Call, Config, Failure, Nginx, Reply};
-
-/// A backend that times out does so soon.
-const SOON: &str = "proxy_read_timeout 500ms;";
+use harness::{Backend, Call, Config, Failure, Nginx, Reply, SOON};
 
 async fn good() -> Backend {
     Backend::answering(Reply::ok("good").header("X-Good", "yes")).await

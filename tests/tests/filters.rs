@@ -1,9 +1,10 @@
-//! nginx's own filters, error pages and logs see only the response that the client gets. Spec 4.5, 4.7 and 6.
+//! nginx's own filters, error pages and logs see only the response that the client gets.
+//! Spec 4.5, 4.7 and 6.
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use harness::{Backend, Call, Config, Failure, Nginx, Reply};
+use harness::{Backend, Call, Config, Failure, Nginx, Reply, SOON};
 
 async fn text(body: &str) -> Backend {
     Backend::answering(Reply::ok(body).header("Content-Type", "text/plain")).await
@@ -57,7 +58,8 @@ async fn sub_filter_edits_the_good_body() {
 #[tokio::test]
 async fn headers_are_added_once() {
     let (bad, good) = (Failure::SmallBody.backend().await, text("good").await);
-    let headers = "add_header X-Path $upstrand_path always; add_header X-All '$upstream_status' always; expires 1h;";
+    let headers = "add_header X-Path $upstrand_path; add_header X-All $upstream_status; \
+                   expires 1h;";
     let nginx = Nginx::start(Config::upstrand([&bad, &good]).location(headers)).await;
 
     let answer = nginx.get("/").await;
@@ -87,7 +89,7 @@ async fn an_include_goes_past_every_kind_of_failure() {
     let good = text("good").await;
     for failure in Failure::ALL {
         let (bad, page) = (failure.backend().await, page().await);
-        let config = Config::upstrand([&bad, &good]).location("proxy_read_timeout 500ms;");
+        let config = Config::upstrand([&bad, &good]).location(SOON);
         let nginx = Nginx::start(with_page(config, &page)).await;
 
         let answer = nginx.get("/page").await;
@@ -144,7 +146,7 @@ const INTERCEPT: &str = "proxy_intercept_errors on;";
 async fn an_error_page_does_not_hijack_a_hop() {
     for failure in Failure::ALL {
         let (bad, good) = (failure.backend().await, text("good").await);
-        let config = Config::upstrand([&bad, &good]).location("proxy_read_timeout 500ms;");
+        let config = Config::upstrand([&bad, &good]).location(SOON);
         let nginx =
             Nginx::start(config.location(ERROR_PAGE).location(INTERCEPT).server(OOPS)).await;
 

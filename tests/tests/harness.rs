@@ -1,4 +1,5 @@
-//! The harness itself: what it says of nginx and of its backends can be relied upon. Nothing here needs an upstrand.
+//! The harness itself: what it says of nginx and of its backends can be relied upon. Nothing here
+//! needs an upstrand.
 
 use std::time::Duration;
 
@@ -129,7 +130,8 @@ async fn connections_and_requests_are_counted() {
         backend.address()
     );
     let config = Config::new().http(&pool).server(
-        "location / { proxy_pass http://kept; proxy_http_version 1.1; proxy_set_header Connection ''; }",
+        "location / { proxy_pass http://kept; }
+         proxy_http_version 1.1; proxy_set_header Connection '';",
     );
     let nginx = Nginx::start(config).await;
 
@@ -163,7 +165,8 @@ async fn http2_carries_bodies_and_trailers_on_concurrent_streams() {
 async fn an_upgraded_connection_echoes() {
     let backend = Backend::answering(Reply::upgrade("websocket")).await;
     let nginx = Nginx::start(plain(&backend).server(
-        "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;",
+        "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade;
+         proxy_set_header Connection upgrade;",
     ))
     .await;
 

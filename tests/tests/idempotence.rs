@@ -1,6 +1,6 @@
 //! Which requests may go on to another upstream. Spec 4.3.
 
-use harness::{Backend, Call, Config, Failure, Http1, Nginx, Reply, until};
+use harness::{Backend, Call, Config, Failure, Http1, Nginx, Reply, SOON, until};
 
 /// The ways to fail after the request has been sent.
 const SENT: [Failure; 4] = [
@@ -11,7 +11,7 @@ const SENT: [Failure; 4] = [
 ];
 
 fn config(bad: &Backend, good: &Backend) -> Config {
-    Config::upstrand([bad, good]).location("proxy_read_timeout 500ms;")
+    Config::upstrand([bad, good]).location(SOON)
 }
 
 async fn good() -> Backend {
@@ -65,11 +65,16 @@ async fn a_non_idempotent_request_that_was_not_sent_goes_on() {
 
 #[tokio::test]
 async fn a_post_goes_on_from_an_upstream_without_live_servers() {
-    let good = good().await;
+    let (dead, good) = (Backend::refusing(), good().await);
     let config = Config::new()
-        .http(&format!("upstream dead {{ server {0}; server {0} backup; }}", Backend::refusing().address()))
+        .http(&format!(
+            "upstream dead {{ server {0}; server {0} backup; }}",
+            dead.address()
+        ))
         .http(&format!("upstream good {{ server {}; }}", good.address()))
-        .http("upstrand us { upstream dead; upstream good; order per_request; next_upstream_statuses error; }")
+        .http("upstrand us {")
+        .http("upstream dead; upstream good; order per_request; next_upstream_statuses error;")
+        .http("}")
         .server("location / { proxy_pass http://$upstrand_us; }");
     let nginx = Nginx::start(config).await;
 

@@ -42,7 +42,7 @@ async fn two_hundred_refusing_upstreams_are_no_recursion() {
     nginx.stop().await;
 }
 
-/// How much the memory of a worker may grow over 10,000 requests: a leak of 10 bytes in each is more.
+/// How much the memory of a worker may grow over 10,000 requests: less than 10 bytes in each.
 const GROWTH: usize = 100_000;
 
 #[tokio::test]

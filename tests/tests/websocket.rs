@@ -1,9 +1,9 @@
 //! An upgrade works on any hop. Spec 4.3.
 
-use harness::{Backend, Call, Config, Failure, Nginx, Reply};
+use harness::{Backend, Call, Config, Failure, Nginx, Reply, SOON};
 
 const UPGRADE: &str = "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; \
-                       proxy_set_header Connection upgrade; proxy_read_timeout 500ms;";
+                       proxy_set_header Connection upgrade;";
 
 fn upgrade() -> Call {
     Call::get("/")
@@ -20,7 +20,8 @@ async fn an_upgrade_goes_past_every_kind_of_failure() {
                 members.push(failure.backend().await);
             }
             members.push(Backend::answering(Reply::upgrade("websocket")).await);
-            let nginx = Nginx::start(Config::upstrand(&members).location(UPGRADE)).await;
+            let nginx =
+                Nginx::start(Config::upstrand(&members).location(UPGRADE).location(SOON)).await;
 
             let mut client = nginx.http1().await;
             let answer = client.call(&upgrade()).await;
