@@ -110,6 +110,10 @@ impl Config {
             .expect("a configuration with an upstrand")
     }
 
+    pub(crate) fn worker_count(&self) -> usize {
+        self.workers
+    }
+
     pub(crate) fn wants_http2(&self) -> bool {
         self.http2
     }

@@ -21,7 +21,7 @@ mod wire;
 pub use backend::Backend;
 pub use call::Call;
 pub use config::Config;
-pub use failure::{Failure, SOON};
+pub use failure::Failure;
 pub use http1::Http1;
 pub use http2::Http2;
 pub use message::{Request, Response};

@@ -66,7 +66,7 @@ impl Nginx {
             prefix,
             master: Some(master),
         };
-        started.until_it_answers().await;
+        started.until_ready(config.worker_count()).await;
         started
     }
 
@@ -225,18 +225,17 @@ impl Nginx {
         }
     }
 
-    async fn until_it_answers(&mut self) {
-        let prefix = self.prefix.path();
-        let master = self.master.as_mut().expect("a started nginx");
-
-        until("an answer of nginx", async || {
+    async fn until_ready(&mut self, workers: usize) {
+        let status = status_socket(self.prefix());
+        until("an nginx that answers, with all its workers", async || {
+            let master = self.master.as_mut().expect("a started nginx");
             if let Ok(Some(status)) = master.try_wait() {
-                panic!(
-                    "nginx did not start ({status}):\n{}",
-                    read(&stderr_log(prefix))
-                );
+                let stderr = read(&stderr_log(self.prefix()));
+                panic!("nginx did not start ({status}):\n{stderr}");
             }
-            Counts::of(&status_socket(prefix)).await
+            Counts::of(&status)
+                .await
+                .filter(|_| self.workers().len() == workers)
         })
         .await;
     }

@@ -1,11 +1,11 @@
 //! An upstrand behind an `auth_request`, and an `auth_request` that is one. Spec 4.7.
 
-use harness::{Backend, Config, Failure, Nginx, Reply, SOON};
+use harness::{Backend, Config, Failure, Nginx, Reply};
 
 /// `/page` comes from `page` once the upstrand has allowed it.
 fn guarded(config: Config, page: &Backend) -> Config {
     let address = page.address();
-    config.location(SOON).server(&format!(
+    config.server(&format!(
         "location = /page {{
             auth_request /auth;
             auth_request_set $user $upstream_http_x_user;
@@ -25,7 +25,8 @@ async fn permission_goes_past_every_kind_of_failure() {
         let bad = failure.backend().await;
         let allowing = Backend::answering(Reply::status(204).header("X-User", "ann")).await;
         let page = page().await;
-        let nginx = Nginx::start(guarded(Config::upstrand([&bad, &allowing]), &page)).await;
+        let config = Config::upstrand([&bad, &allowing]).location(failure.settings());
+        let nginx = Nginx::start(guarded(config, &page)).await;
 
         let answer = nginx.get("/page").await;
         assert_eq!(
@@ -46,7 +47,8 @@ async fn so_does_refusal() {
             .header("WWW-Authenticate", "Basic realm=here")
             .body("who?");
         let (denying, page) = (Backend::answering(denying).await, page().await);
-        let nginx = Nginx::start(guarded(Config::upstrand([&bad, &denying]), &page)).await;
+        let config = Config::upstrand([&bad, &denying]).location(failure.settings());
+        let nginx = Nginx::start(guarded(config, &page)).await;
 
         let answer = nginx.get("/page").await;
         assert_eq!(answer.status, 401, "after {failure:?}");
@@ -68,7 +70,8 @@ async fn when_all_fail_nobody_gets_in() {
             failure.backend().await,
             page().await,
         );
-        let nginx = Nginx::start(guarded(Config::upstrand([&first, &second]), &page)).await;
+        let config = Config::upstrand([&first, &second]).location(failure.settings());
+        let nginx = Nginx::start(guarded(config, &page)).await;
 
         let answer = nginx.get("/page").await;
         assert_eq!(answer.status, 500, "{failure:?}");

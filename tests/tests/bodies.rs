@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use harness::{Backend, Call, Config, Failure, Nginx, Reply, SOON};
+use harness::{Backend, Call, Config, Failure, Nginx, Reply};
 
 /// A body of this length in which no part looks like another.
 fn body(length: usize) -> Vec<u8> {
@@ -28,7 +28,8 @@ fn files(folder: &Path) -> usize {
 async fn a_body_in_memory_arrives_whole_after_every_kind_of_failure() {
     for failure in Failure::ALL {
         let (bad, good) = (failure.backend().await, echo().await);
-        let nginx = Nginx::start(Config::upstrand([&bad, &good]).location(SOON)).await;
+        let nginx =
+            Nginx::start(Config::upstrand([&bad, &good]).location(failure.settings())).await;
 
         for call in [
             Call::new("PUT", "/").body(body(500)),
@@ -53,7 +54,7 @@ async fn a_body_in_a_temporary_file_arrives_whole_after_every_kind_of_failure() 
         );
         let nginx = Nginx::start(
             Config::upstrand([&first, &second, &good])
-                .location(SOON)
+                .location(failure.settings())
                 .location("client_body_buffer_size 1k;"),
         )
         .await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use harness::{Backend, Config, Failure, Nginx, Reply, SOON, until};
+use harness::{Backend, Config, Failure, Nginx, Reply, until};
 
 /// A key that all members share, instead of nginx's, which holds the member's name.
 const COMMON_KEY: &str = "proxy_cache_key $uri;";
@@ -16,7 +16,6 @@ fn cached(members: [&Backend; 2]) -> Config {
     Config::upstrand(members)
         .http("proxy_cache_path cache keys_zone=c:1m;")
         .location(cache)
-        .location(SOON)
 }
 
 async fn good() -> Backend {
@@ -47,7 +46,13 @@ async fn the_good_answer_is_kept_and_the_failed_one_is_asked_for_again() {
 async fn under_a_common_key_no_failure_answers_for_another_member() {
     for failure in Failure::ALL {
         let (bad, good) = (failure.backend().await, good().await);
-        let nginx = Nginx::start(cached([&bad, &good]).location(ANY).location(COMMON_KEY)).await;
+        let nginx = Nginx::start(
+            cached([&bad, &good])
+                .location(ANY)
+                .location(COMMON_KEY)
+                .location(failure.settings()),
+        )
+        .await;
 
         for state in ["MISS", "HIT"] {
             let answer = nginx.get("/").await;

@@ -1,7 +1,7 @@
 //! What a client gets when hops fail: the first response that does not, or else the last one.
 //! Spec 4.3 and 4.5.
 
-use harness::{Backend, Call, Config, Failure, Nginx, Reply, SOON};
+use harness::{Backend, Call, Config, Failure, Nginx, Reply};
 
 async fn good() -> Backend {
     Backend::answering(Reply::ok("good").header("X-Good", "yes")).await
@@ -15,7 +15,9 @@ async fn a_get_goes_past_every_kind_of_failure() {
             failure.backend().await,
             good().await,
         );
-        let nginx = Nginx::start(Config::upstrand([&first, &second, &good]).location(SOON)).await;
+        let nginx =
+            Nginx::start(Config::upstrand([&first, &second, &good]).location(failure.settings()))
+                .await;
 
         let (answer, plain) = (nginx.get("/").await, nginx.get("/plain").await);
         assert_eq!(answer.undated(), plain.undated(), "after {failure:?}");
@@ -32,7 +34,8 @@ async fn a_get_goes_past_every_kind_of_failure() {
 async fn a_head_goes_past_every_kind_of_failure() {
     for failure in Failure::ALL {
         let (bad, good) = (failure.backend().await, good().await);
-        let nginx = Nginx::start(Config::upstrand([&bad, &good]).location(SOON)).await;
+        let nginx =
+            Nginx::start(Config::upstrand([&bad, &good]).location(failure.settings())).await;
 
         let mut client = nginx.http1().await;
         let (head, plain) = (
@@ -173,7 +176,8 @@ async fn when_all_fail_in_one_way_the_client_gets_what_a_plain_proxy_gives() {
         Failure::Timeout,
     ] {
         let (first, second) = (failure.backend().await, failure.backend().await);
-        let nginx = Nginx::start(Config::upstrand([&first, &second]).location(SOON)).await;
+        let nginx =
+            Nginx::start(Config::upstrand([&first, &second]).location(failure.settings())).await;
 
         let (answer, plain) = (nginx.get("/").await, nginx.get("/plain").await);
         assert_eq!(answer.undated(), plain.undated(), "{failure:?}");
@@ -189,7 +193,12 @@ async fn when_all_fail_in_one_way_the_client_gets_what_a_plain_proxy_gives() {
 async fn without_statuses_nothing_fails_over() {
     for failure in [Failure::Refused, Failure::SmallBody, Failure::Timeout] {
         let (bad, good) = (failure.backend().await, good().await);
-        let nginx = Nginx::start(Config::upstrand([&bad, &good]).statuses("").location(SOON)).await;
+        let nginx = Nginx::start(
+            Config::upstrand([&bad, &good])
+                .statuses("")
+                .location(failure.settings()),
+        )
+        .await;
 
         assert_eq!(nginx.get("/").await.status, failure.status());
         assert_eq!(good.requests().len(), 0);
@@ -219,7 +228,7 @@ async fn error_does_not_cover_a_timeout_nor_timeout_an_error() {
         let nginx = Nginx::start(
             Config::upstrand([&bad, &good])
                 .statuses(statuses)
-                .location(SOON),
+                .location(failure.settings()),
         )
         .await;
 
@@ -244,7 +253,7 @@ async fn numbers_cover_what_nginx_and_what_a_backend_made() {
         let nginx = Nginx::start(
             Config::upstrand([&bad, &good])
                 .statuses(statuses)
-                .location(SOON),
+                .location(Failure::Timeout.settings()),
         )
         .await;
 

@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use harness::{Backend, Call, Config, Failure, Nginx, Reply, SOON};
+use harness::{Backend, Call, Config, Failure, Nginx, Reply};
 
 async fn text(body: &str) -> Backend {
     Backend::answering(Reply::ok(body).header("Content-Type", "text/plain")).await
@@ -89,7 +89,7 @@ async fn an_include_goes_past_every_kind_of_failure() {
     let good = text("good").await;
     for failure in Failure::ALL {
         let (bad, page) = (failure.backend().await, page().await);
-        let config = Config::upstrand([&bad, &good]).location(SOON);
+        let config = Config::upstrand([&bad, &good]).location(failure.settings());
         let nginx = Nginx::start(with_page(config, &page)).await;
 
         let answer = nginx.get("/page").await;
@@ -146,7 +146,7 @@ const INTERCEPT: &str = "proxy_intercept_errors on;";
 async fn an_error_page_does_not_hijack_a_hop() {
     for failure in Failure::ALL {
         let (bad, good) = (failure.backend().await, text("good").await);
-        let config = Config::upstrand([&bad, &good]).location(SOON);
+        let config = Config::upstrand([&bad, &good]).location(failure.settings());
         let nginx =
             Nginx::start(config.location(ERROR_PAGE).location(INTERCEPT).server(OOPS)).await;
 

@@ -1,6 +1,6 @@
 //! HTTP/2 clients. Spec 4.3.
 
-use harness::{Backend, Call, Config, Failure, Http2, Nginx, Reply, Response, SOON, all};
+use harness::{Backend, Call, Config, Failure, Http2, Nginx, Reply, Response, all};
 
 /// Answers with the target and the body that it got.
 async fn mirror() -> Backend {
@@ -20,7 +20,9 @@ async fn at_once(client: &Http2, calls: impl IntoIterator<Item = Call>) -> Vec<R
 async fn concurrent_streams_each_get_their_own_answer() {
     for failure in Failure::ALL {
         let (bad, good) = (failure.backend().await, mirror().await);
-        let config = Config::upstrand([&bad, &good]).location(SOON).http2();
+        let config = Config::upstrand([&bad, &good])
+            .location(failure.settings())
+            .http2();
         let nginx = Nginx::start(config).await;
 
         let calls = (0..50).map(|number| Call::get(&format!("/{number}")));

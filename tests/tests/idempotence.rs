@@ -1,6 +1,6 @@
 //! Which requests may go on to another upstream. Spec 4.3.
 
-use harness::{Backend, Call, Config, Failure, Http1, Nginx, Reply, SOON, until};
+use harness::{Backend, Call, Config, Failure, Http1, Nginx, Reply, until};
 
 /// The ways to fail after the request has been sent.
 const SENT: [Failure; 4] = [
@@ -9,10 +9,6 @@ const SENT: [Failure; 4] = [
     Failure::Garbage,
     Failure::Timeout,
 ];
-
-fn config(bad: &Backend, good: &Backend) -> Config {
-    Config::upstrand([bad, good]).location(SOON)
-}
 
 async fn good() -> Backend {
     Backend::each(|request| Reply::ok(request.body.clone())).await
@@ -23,7 +19,8 @@ async fn a_non_idempotent_request_that_was_sent_is_not_repeated() {
     for method in ["POST", "LOCK", "PATCH"] {
         for failure in SENT {
             let (bad, good) = (failure.backend().await, good().await);
-            let nginx = Nginx::start(config(&bad, &good)).await;
+            let nginx =
+                Nginx::start(Config::upstrand([&bad, &good]).location(failure.settings())).await;
 
             let answer = nginx.call(Call::new(method, "/").body("body")).await;
             assert_eq!(
@@ -51,7 +48,7 @@ async fn a_non_idempotent_request_that_was_sent_is_not_repeated() {
 async fn a_non_idempotent_request_that_was_not_sent_goes_on() {
     for method in ["POST", "LOCK", "PATCH"] {
         let (bad, good) = (Backend::refusing(), good().await);
-        let nginx = Nginx::start(config(&bad, &good)).await;
+        let nginx = Nginx::start(Config::upstrand([&bad, &good])).await;
 
         let answer = nginx.call(Call::new(method, "/").body("body")).await;
         assert_eq!(
@@ -90,9 +87,12 @@ async fn non_idempotent_lets_them_go_on() {
     for method in ["POST", "LOCK", "PATCH"] {
         for failure in SENT {
             let (bad, good) = (failure.backend().await, good().await);
-            let nginx =
-                Nginx::start(config(&bad, &good).statuses("error timeout 5xx non_idempotent"))
-                    .await;
+            let nginx = Nginx::start(
+                Config::upstrand([&bad, &good])
+                    .statuses("error timeout 5xx non_idempotent")
+                    .location(failure.settings()),
+            )
+            .await;
 
             let answer = nginx.call(Call::new(method, "/").body("body")).await;
             assert_eq!(
@@ -109,7 +109,7 @@ async fn non_idempotent_lets_them_go_on() {
 async fn other_methods_go_on() {
     for method in ["GET", "PUT", "DELETE", "OPTIONS", "PROPFIND", "UNHEARD"] {
         let (bad, good) = (Failure::SmallBody.backend().await, good().await);
-        let nginx = Nginx::start(config(&bad, &good)).await;
+        let nginx = Nginx::start(Config::upstrand([&bad, &good])).await;
 
         let answer = nginx.call(Call::new(method, "/").body("body")).await;
         assert_eq!(

@@ -1,6 +1,6 @@
 //! An upgrade works on any hop. Spec 4.3.
 
-use harness::{Backend, Call, Config, Failure, Nginx, Reply, SOON};
+use harness::{Backend, Call, Config, Failure, Nginx, Reply};
 
 const UPGRADE: &str = "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; \
                        proxy_set_header Connection upgrade;";
@@ -20,8 +20,12 @@ async fn an_upgrade_goes_past_every_kind_of_failure() {
                 members.push(failure.backend().await);
             }
             members.push(Backend::answering(Reply::upgrade("websocket")).await);
-            let nginx =
-                Nginx::start(Config::upstrand(&members).location(UPGRADE).location(SOON)).await;
+            let nginx = Nginx::start(
+                Config::upstrand(&members)
+                    .location(UPGRADE)
+                    .location(failure.settings()),
+            )
+            .await;
 
             let mut client = nginx.http1().await;
             let answer = client.call(&upgrade()).await;
