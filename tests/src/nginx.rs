@@ -144,9 +144,11 @@ impl Nginx {
     pub fn workers(&self) -> Vec<i32> {
         let master = self.pid();
         let children = read(Path::new(&format!("/proc/{master}/task/{master}/children")));
-        children
+        let children = children
             .split_whitespace()
-            .map(|pid| pid.parse().expect("a process id"))
+            .map(|pid| pid.parse().expect("a process id"));
+        children
+            .filter(|pid| title(*pid).contains("worker process"))
             .collect()
     }
 
@@ -262,6 +264,11 @@ impl Drop for Nginx {
             eprintln!("error log of the nginx in question:\n{}", self.error_log());
         }
     }
+}
+
+/// What a process calls itself: nginx names its kinds of processes so.
+fn title(pid: i32) -> String {
+    read(Path::new(&format!("/proc/{pid}/cmdline")))
 }
 
 fn status_socket(prefix: &Path) -> PathBuf {
