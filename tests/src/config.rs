@@ -1,0 +1,218 @@
+//! The text of an nginx.conf, from what a test cares about.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::backend::Backend;
+
+/// A configuration: one server on a port of the harness, and what a test adds to each level.
+///
+/// With [`Config::upstrand`], `/` goes through upstrand `us` and `/plain` straight to its last
+/// member.
+#[derive(Clone, Debug)]
+pub struct Config {
+    workers: usize,
+    http2: bool,
+    http: String,
+    server: String,
+    location: String,
+    upstrand: Option<Upstrand>,
+}
+
+#[derive(Clone, Debug)]
+struct Upstrand {
+    members: Vec<SocketAddr>,
+    /// What stands in the upstrand beside its members.
+    directives: String,
+    /// What stands in each upstream beside its server.
+    upstream: String,
+    statuses: String,
+}
+
+impl Config {
+    /// A server without any location.
+    pub fn new() -> Self {
+        Self {
+            workers: 1,
+            http2: false,
+            http: String::new(),
+            server: String::new(),
+            location: String::new(),
+            upstrand: None,
+        }
+    }
+
+    /// The backends as upstreams `u1`, `u2`, ..., in this order the members of `us`, which starts
+    /// at the first and goes on after `error timeout 5xx`.
+    pub fn upstrand<'a>(members: impl IntoIterator<Item = &'a Backend>) -> Self {
+        let upstrand = Upstrand {
+            members: members.into_iter().map(Backend::address).collect(),
+            directives: "order per_request;".to_owned(),
+            upstream: String::new(),
+            statuses: "error timeout 5xx".to_owned(),
+        };
+        Self {
+            upstrand: Some(upstrand),
+            ..Self::new()
+        }
+    }
+
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// A second port, for HTTP/2.
+    pub fn http2(mut self) -> Self {
+        self.http2 = true;
+        self
+    }
+
+    /// Adds to `http {}`.
+    pub fn http(mut self, text: &str) -> Self {
+        add(&mut self.http, text);
+        self
+    }
+
+    /// Adds to `server {}`.
+    pub fn server(mut self, text: &str) -> Self {
+        add(&mut self.server, text);
+        self
+    }
+
+    /// Adds to the locations of the upstrand.
+    pub fn location(mut self, text: &str) -> Self {
+        add(&mut self.location, text);
+        self
+    }
+
+    /// Adds to each upstream.
+    pub fn upstream(mut self, text: &str) -> Self {
+        add(&mut self.members().upstream, text);
+        self
+    }
+
+    /// Adds to the upstrand.
+    pub fn upstrand_block(mut self, text: &str) -> Self {
+        add(&mut self.members().directives, text);
+        self
+    }
+
+    /// Replaces `error timeout 5xx`; none at all if empty.
+    pub fn statuses(mut self, statuses: &str) -> Self {
+        statuses.clone_into(&mut self.members().statuses);
+        self
+    }
+
+    fn members(&mut self) -> &mut Upstrand {
+        self.upstrand
+            .as_mut()
+            .expect("a configuration with an upstrand")
+    }
+
+    pub(crate) fn worker_count(&self) -> usize {
+        self.workers
+    }
+
+    pub(crate) fn wants_http2(&self) -> bool {
+        self.http2
+    }
+
+    /// The whole text. `listen` are the `listen` lines of the server, `status` the socket of
+    /// stub_status.
+    pub(crate) fn text(&self, module: &str, listen: &str, status: &Path) -> String {
+        let Self {
+            workers,
+            http,
+            server,
+            ..
+        } = self;
+        let user = if is_root() { "user root;" } else { "" };
+        let status = status.display();
+        let (walk, upstrand, locations) = match &self.upstrand {
+            None => ("", String::new(), String::new()),
+            Some(upstrand) => (
+                " [$upstrand_path] [$upstrand_status]",
+                upstrand.text(),
+                upstrand.locations(&self.location),
+            ),
+        };
+
+        format!(
+            "load_module {module};
+{user}
+daemon off;
+worker_processes {workers};
+pid nginx.pid;
+error_log error.log info;
+events {{ worker_connections 500; }}
+http {{
+client_body_temp_path client_body;
+proxy_temp_path proxy;
+fastcgi_temp_path fastcgi;
+uwsgi_temp_path uwsgi;
+scgi_temp_path scgi;
+log_format walk '$request_method $request_uri $status{walk}';
+{upstrand}{http}
+server {{
+listen unix:{status};
+access_log off;
+location / {{ stub_status; }}
+}}
+server {{
+{listen}
+access_log access.log walk;
+{locations}{server}
+}}
+}}
+"
+        )
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Upstrand {
+    fn text(&self) -> String {
+        let mut upstreams = String::new();
+        let mut members = String::new();
+        for (index, server) in self.members.iter().enumerate() {
+            let (name, more) = (name(index), &self.upstream);
+            upstreams += &format!("upstream {name} {{\nserver {server};\n{more}}}\n");
+            members += &format!("upstream {name};\n");
+        }
+
+        let statuses = match self.statuses.as_str() {
+            "" => String::new(),
+            statuses => format!("next_upstream_statuses {statuses};\n"),
+        };
+        let directives = &self.directives;
+        format!("{upstreams}upstrand us {{\n{members}{statuses}{directives}\n}}\n")
+    }
+
+    fn locations(&self, more: &str) -> String {
+        let last = name(self.members.len() - 1);
+        format!(
+            "location / {{\nproxy_pass http://$upstrand_us;\n{more}}}\n\
+             location /plain {{\nproxy_pass http://{last};\n{more}}}\n"
+        )
+    }
+}
+
+fn name(index: usize) -> String {
+    format!("u{}", index + 1)
+}
+
+fn add(to: &mut String, text: &str) {
+    to.push_str(text);
+    to.push('\n');
+}
+
+fn is_root() -> bool {
+    // SAFETY: geteuid only returns a number.
+    unsafe { libc::geteuid() == 0 }
+}

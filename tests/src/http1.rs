@@ -1,0 +1,96 @@
+//! An HTTP/1 client that keeps every byte.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpStream;
+
+use crate::call::Call;
+use crate::message::Response;
+use crate::patience::within;
+use crate::wire::{Body, Framing, Wire, parse_response};
+
+/// One connection of a client.
+pub struct Http1 {
+    wire: Wire,
+}
+
+impl Http1 {
+    pub async fn connect(address: SocketAddr) -> Self {
+        let stream = within("connecting", TcpStream::connect(address))
+            .await
+            .expect("nginx listens");
+        Self {
+            wire: Wire::new(stream),
+        }
+    }
+
+    /// Sends one call and receives its response.
+    pub async fn call(&mut self, call: &Call) -> Response {
+        self.send(&call.bytes()).await;
+        self.receive(&call.method).await
+    }
+
+    pub async fn send(&mut self, bytes: &[u8]) {
+        let sent = within("sending", self.wire.write(bytes)).await;
+        assert!(sent, "nginx closed the connection before it had read all");
+    }
+
+    /// The next response, to a request of this method; a 1xx counts as one.
+    pub async fn receive(&mut self, method: &str) -> Response {
+        within(&format!("the response to {method}"), self.read(method)).await
+    }
+
+    /// Bytes after an upgrade: `count` of them.
+    pub async fn exactly(&mut self, count: usize) -> Vec<u8> {
+        let body = within(
+            &format!("{count} bytes"),
+            self.wire.body(Framing::Length(count)),
+        )
+        .await;
+        assert!(
+            body.whole,
+            "the connection ended after {} bytes of {count}",
+            body.bytes.len()
+        );
+        body.bytes
+    }
+
+    /// All that comes until nginx closes.
+    pub async fn rest(&mut self) -> Vec<u8> {
+        within("the end of the connection", self.wire.rest()).await
+    }
+
+    async fn read(&mut self, method: &str) -> Response {
+        let Some(head) = self.wire.head().await else {
+            let rest = self.wire.rest().await;
+            panic!(
+                "no response to {method}, but {:?}",
+                String::from_utf8_lossy(&rest)
+            );
+        };
+        let Some((status, headers)) = parse_response(&head) else {
+            panic!("no response head: {:?}", String::from_utf8_lossy(&head));
+        };
+
+        let bodiless = method == "HEAD" || status < 200 || matches!(status, 204 | 304);
+        let framing = match Framing::of(&headers) {
+            _ if bodiless => Framing::Length(0),
+            said => said.unwrap_or(Framing::UntilClose),
+        };
+        let Body {
+            bytes: body,
+            trailers,
+            whole,
+        } = self.wire.body(framing).await;
+
+        let raw = self.wire.raw();
+        Response {
+            status,
+            headers,
+            body,
+            trailers,
+            raw,
+            whole,
+        }
+    }
+}

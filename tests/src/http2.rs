@@ -1,0 +1,94 @@
+//! An HTTP/2 client, by prior knowledge.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::client::SendRequest;
+use http::HeaderMap;
+use tokio::net::TcpStream;
+
+use crate::call::Call;
+use crate::message::Response;
+use crate::patience::within;
+
+/// One connection of a client; its clones send streams on the same one.
+#[derive(Clone)]
+pub struct Http2 {
+    streams: SendRequest<Bytes>,
+}
+
+impl Http2 {
+    pub async fn connect(address: SocketAddr) -> Self {
+        let stream = within("connecting", TcpStream::connect(address))
+            .await
+            .expect("nginx listens");
+        let (streams, connection) = within("the HTTP/2 handshake", h2::client::handshake(stream))
+            .await
+            .expect("HTTP/2");
+        tokio::spawn(connection);
+        Self { streams }
+    }
+
+    /// Sends one call on a stream of its own and receives its response.
+    pub async fn call(&self, call: &Call) -> Response {
+        within(
+            &format!("the response to {}", call.target),
+            self.exchange(call),
+        )
+        .await
+    }
+
+    async fn exchange(&self, call: &Call) -> Response {
+        let mut request = http::Request::builder()
+            .method(call.method.as_str())
+            .uri(format!("http://localhost{}", call.target));
+        for (name, value) in &call.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(()).expect("a request");
+
+        let mut streams = self.streams.clone().ready().await.expect("a stream");
+        let (response, mut sending) = streams
+            .send_request(request, call.body.is_empty())
+            .expect("a request sent");
+        if !call.body.is_empty() {
+            sending
+                .send_data(call.body.clone().into(), true)
+                .expect("a body sent");
+        }
+
+        let (head, incoming) = response.await.expect("a response").into_parts();
+        let (body, trailers, whole) = read(incoming).await;
+        Response {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+            trailers,
+            raw: Vec::new(),
+            whole,
+        }
+    }
+}
+
+/// The body, the trailers, and whether the stream came to its end.
+async fn read(mut incoming: RecvStream) -> (Vec<u8>, HeaderMap, bool) {
+    let mut body = Vec::new();
+    while let Some(data) = incoming.data().await {
+        match data {
+            Ok(data) => {
+                incoming
+                    .flow_control()
+                    .release_capacity(data.len())
+                    .expect("data received");
+                body.extend(data);
+            }
+            Err(_) => return (body, HeaderMap::new(), false),
+        }
+    }
+
+    match incoming.trailers().await {
+        Ok(trailers) => (body, trailers.unwrap_or_default(), true),
+        Err(_) => (body, HeaderMap::new(), false),
+    }
+}

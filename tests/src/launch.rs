@@ -1,0 +1,94 @@
+//! How an nginx process is started.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::{Child, Command};
+
+/// Starts nginx with these listening sockets, as the leader of a process group.
+pub(crate) fn spawn(prefix: &Path, config: &str, sockets: Vec<RawFd>) -> Child {
+    let mut command = command(prefix, config);
+    inherit(&mut command, sockets);
+    tie_to_this_thread(&mut command);
+
+    let stderr = fs::File::create(stderr_log(prefix)).expect("a writable folder");
+    let child = command.process_group(0).stderr(stderr).spawn();
+    child.expect("NGINX_BINARY starts")
+}
+
+/// What nginx says before it has opened its error log.
+pub(crate) fn stderr_log(prefix: &Path) -> PathBuf {
+    prefix.join("stderr.log")
+}
+
+/// The command for nginx with this configuration, under this prefix.
+pub(crate) fn command(prefix: &Path, config: &str) -> Command {
+    let file = prefix.join("nginx.conf");
+    fs::write(&file, config).expect("a writable folder");
+
+    let mut command = Command::new(variable("NGINX_BINARY"));
+    command
+        .arg("-p")
+        .arg(prefix)
+        .arg("-c")
+        .arg(file)
+        .arg("-e")
+        .arg(prefix.join("error.log"));
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// Hands the sockets to nginx in the way in which one nginx hands them to the next, so that no
+/// port is ever free for others between two steps. (nginx itself crashes on such sockets under
+/// `master_process off`.)
+fn inherit(command: &mut Command, sockets: Vec<RawFd>) {
+    let list: String = sockets.iter().map(|socket| format!("{socket};")).collect();
+    command.env("NGINX", list);
+
+    let keep_open = move || {
+        for socket in &sockets {
+            // SAFETY: fcntl is async-signal-safe and clears only a flag of a descriptor of ours.
+            if unsafe { libc::fcntl(*socket, libc::F_SETFD, 0) } == -1 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure neither allocates nor locks.
+    unsafe { command.pre_exec(keep_open) };
+}
+
+/// Lets the kernel end nginx with the thread that runs the test, however that ends.
+fn tie_to_this_thread(command: &mut Command) {
+    let tie = || {
+        // SAFETY: prctl is async-signal-safe and concerns only the new process.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+        Ok(())
+    };
+    // SAFETY: the closure neither allocates nor locks.
+    unsafe { command.pre_exec(tie) };
+}
+
+/// A listening socket on a free port, as nginx wants to inherit one.
+pub(crate) fn listen() -> TcpListener {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.set_nonblocking(true).expect("a socket");
+    listener
+}
+
+pub(crate) fn address(listener: &TcpListener) -> SocketAddr {
+    listener.local_addr().expect("a bound socket")
+}
+
+pub(crate) fn module() -> String {
+    variable("NGINX_MODULE")
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} is not set: NGINX_BINARY is an nginx, NGINX_MODULE our module built for it")
+    })
+}

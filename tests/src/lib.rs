@@ -1,0 +1,30 @@
+//! A real nginx with the module, backends that misbehave as told, and clients that show every byte.
+//!
+//! A test starts its [`Backend`]s, starts an [`Nginx`] with a [`Config`] that names them, sends
+//! [`Call`]s and ends with [`Nginx::stop`], which checks that nothing was left behind. Two
+//! environment variables say what is tested: `NGINX_BINARY` and `NGINX_MODULE`.
+
+mod backend;
+mod call;
+mod config;
+mod counts;
+mod failure;
+mod http1;
+mod http2;
+mod launch;
+mod message;
+mod nginx;
+mod patience;
+mod reply;
+mod wire;
+
+pub use backend::Backend;
+pub use call::Call;
+pub use config::Config;
+pub use failure::Failure;
+pub use http1::Http1;
+pub use http2::Http2;
+pub use message::{Request, Response};
+pub use nginx::{Nginx, Verdict};
+pub use patience::{PATIENCE, all, until, within};
+pub use reply::Reply;

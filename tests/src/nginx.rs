@@ -1,0 +1,280 @@
+//! The nginx process.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tokio::process::Child;
+
+use crate::call::Call;
+use crate::config::Config;
+use crate::counts::Counts;
+use crate::http1::Http1;
+use crate::http2::Http2;
+use crate::launch::{self, address, listen, module, stderr_log};
+use crate::message::Response;
+use crate::patience::{until, within};
+
+/// What must not stand in an error log after a test.
+const FORBIDDEN: [&str; 7] = [
+    "[alert]",
+    "[emerg]",
+    "exited on signal",
+    "http request count",
+    "open socket",
+    "Sanitizer",
+    "panicked at",
+];
+
+/// A running nginx under a folder of its own; its process group is killed when dropped.
+pub struct Nginx {
+    prefix: TempDir,
+    /// None once it has ended.
+    master: Option<Child>,
+    http1: SocketAddr,
+    http2: Option<SocketAddr>,
+}
+
+/// What `nginx -t` says of a configuration.
+#[derive(Debug)]
+pub struct Verdict {
+    pub code: Option<i32>,
+    pub stderr: String,
+}
+
+impl Nginx {
+    /// Starts it and waits until it answers.
+    pub async fn start(config: Config) -> Self {
+        let prefix = TempDir::new().expect("a temporary folder");
+        let http1 = listen();
+        let http2 = config.wants_http2().then(listen);
+
+        let mut lines = format!("listen {};\n", address(&http1));
+        if let Some(http2) = &http2 {
+            lines += &format!("listen {} http2;\n", address(http2));
+        }
+        let text = config.text(&module(), &lines, &status_socket(prefix.path()));
+        let sockets = [Some(&http1), http2.as_ref()].into_iter().flatten();
+        let sockets = sockets.map(AsRawFd::as_raw_fd).collect();
+        let master = launch::spawn(prefix.path(), &text, sockets);
+
+        let mut started = Self {
+            http1: address(&http1),
+            http2: http2.as_ref().map(address),
+            prefix,
+            master: Some(master),
+        };
+        started.until_ready(config.worker_count()).await;
+        started
+    }
+
+    /// Runs `nginx -t`.
+    pub async fn test(config: &Config) -> Verdict {
+        let prefix = TempDir::new().expect("a temporary folder");
+        let listen = format!("listen unix:{}/test.sock;", prefix.path().display());
+        let text = config.text(&module(), &listen, &status_socket(prefix.path()));
+
+        let output = launch::command(prefix.path(), &text).arg("-t").output();
+        let output = within("nginx -t", output)
+            .await
+            .expect("NGINX_BINARY starts");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        Verdict {
+            code: output.status.code(),
+            stderr,
+        }
+    }
+
+    /// Sends one call on a connection of its own and checks that nothing follows its response.
+    pub async fn call(&self, call: Call) -> Response {
+        let mut client = self.http1().await;
+        let response = client.call(&call.closing()).await;
+        let rest = client.rest().await;
+        assert!(
+            rest.is_empty(),
+            "after the response: {:?}",
+            String::from_utf8_lossy(&rest)
+        );
+        response
+    }
+
+    pub async fn get(&self, target: &str) -> Response {
+        self.call(Call::get(target)).await
+    }
+
+    /// A new HTTP/1 connection.
+    pub async fn http1(&self) -> Http1 {
+        Http1::connect(self.http1).await
+    }
+
+    /// A new HTTP/2 connection, where [`Config::http2`] asked for its port.
+    pub async fn http2(&self) -> Http2 {
+        Http2::connect(self.http2.expect("a configuration with http2")).await
+    }
+
+    /// The folder that holds everything nginx reads and writes.
+    pub fn prefix(&self) -> &Path {
+        self.prefix.path()
+    }
+
+    pub fn error_log(&self) -> String {
+        read(&self.prefix().join("error.log"))
+    }
+
+    /// Waits for `count` lines of the access log and returns them all.
+    pub async fn access_log(&self, count: usize) -> Vec<String> {
+        let path = self.prefix().join("access.log");
+        until(&format!("{count} lines in the access log"), async || {
+            let lines: Vec<_> = read(&path).lines().map(str::to_owned).collect();
+            (lines.len() >= count).then_some(lines)
+        })
+        .await
+    }
+
+    /// The only line of the access log, once it is there.
+    pub async fn logged(&self) -> String {
+        let mut lines = self.access_log(1).await;
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        lines.remove(0)
+    }
+
+    /// The ids of the worker processes.
+    pub fn workers(&self) -> Vec<i32> {
+        let master = self.pid();
+        let children = read(Path::new(&format!("/proc/{master}/task/{master}/children")));
+        let children = children
+            .split_whitespace()
+            .map(|pid| pid.parse().expect("a process id"));
+        children
+            .filter(|pid| title(*pid).contains("worker process"))
+            .collect()
+    }
+
+    /// The resident memory of the only worker, in bytes.
+    pub fn worker_memory(&self) -> usize {
+        let [worker] = self.workers()[..] else {
+            panic!("more than one worker")
+        };
+        let statm = read(Path::new(&format!("/proc/{worker}/statm")));
+        let pages: usize = statm
+            .split_whitespace()
+            .nth(1)
+            .and_then(|pages| pages.parse().ok())
+            .expect("statm");
+        // SAFETY: sysconf only returns a number.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        pages * usize::try_from(page).expect("a page size")
+    }
+
+    /// Reads its configuration anew and waits until new workers have taken over.
+    pub async fn reload(&self) {
+        let old = self.workers();
+        self.signal(libc::SIGHUP);
+
+        until("new workers after a reload", async || {
+            let leaving = |pid: &i32| {
+                self.error_log()
+                    .contains(&format!(" {pid}#{pid}: gracefully shutting down"))
+            };
+            let new = self.workers().iter().any(|pid| !old.contains(pid));
+            (new && old.iter().all(leaving)).then_some(())
+        })
+        .await;
+    }
+
+    /// Sends a signal to the master process.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: the process is our child and not yet waited for, so the id is still its own.
+        unsafe { libc::kill(self.pid(), signal) };
+    }
+
+    /// Stops it gracefully. Panics if it, its log or its counts show anything wrong.
+    pub async fn stop(self) {
+        if let Err(complaint) = self.try_stop().await {
+            panic!("{complaint}");
+        }
+    }
+
+    /// Like [`Nginx::stop`], but returns what is wrong: the lines of the error log that should not
+    /// be there.
+    pub async fn try_stop(mut self) -> Result<(), String> {
+        until("every request ended (stub_status)", async || {
+            Counts::of(&status_socket(self.prefix()))
+                .await
+                .filter(Counts::idle)
+        })
+        .await;
+
+        self.signal(libc::SIGQUIT);
+        let master = self.master.as_mut().expect("a running nginx");
+        let status = within("the end of nginx after SIGQUIT", master.wait())
+            .await
+            .expect("a child");
+        self.master = None;
+        if !status.success() {
+            return Err(format!("nginx ended with {status}"));
+        }
+
+        let forbidden = |line: &&str| FORBIDDEN.iter().any(|word| line.contains(word));
+        let log = self.error_log();
+        let lines: Vec<_> = log.lines().filter(forbidden).collect();
+        if lines.is_empty() {
+            Ok(())
+        } else {
+            Err(lines.join("\n"))
+        }
+    }
+
+    async fn until_ready(&mut self, workers: usize) {
+        let status = status_socket(self.prefix());
+        until("an nginx that answers, with all its workers", async || {
+            let master = self.master.as_mut().expect("a started nginx");
+            if let Ok(Some(status)) = master.try_wait() {
+                let stderr = read(&stderr_log(self.prefix()));
+                panic!("nginx did not start ({status}):\n{stderr}");
+            }
+            Counts::of(&status)
+                .await
+                .filter(|_| self.workers().len() == workers)
+        })
+        .await;
+    }
+
+    fn pid(&self) -> i32 {
+        let id = self
+            .master
+            .as_ref()
+            .and_then(Child::id)
+            .expect("a running nginx");
+        i32::try_from(id).expect("a process id")
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        if let Some(id) = self.master.as_ref().and_then(Child::id) {
+            let group = i32::try_from(id).expect("a process id");
+            // SAFETY: the group is led by our child, which was not yet waited for.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+            assert!(std::thread::panicking(), "a test has to stop() its nginx");
+        }
+        if std::thread::panicking() {
+            eprintln!("error log of the nginx in question:\n{}", self.error_log());
+        }
+    }
+}
+
+/// What a process calls itself: nginx names its kinds of processes so.
+fn title(pid: i32) -> String {
+    read(Path::new(&format!("/proc/{pid}/cmdline")))
+}
+
+fn status_socket(prefix: &Path) -> PathBuf {
+    prefix.join("status.sock")
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
