@@ -80,7 +80,6 @@ require_free_ports() {
 }
 
 run_in_foreground() {
-    require_free_ports
     prefix=$TARGET/run/$example-$port
     lay_out
 
@@ -161,10 +160,12 @@ check_request() {
 }
 
 parse_arguments "$@"
-build
 
 if [ "$check" = yes ]; then
+    build
     run_check
 else
+    require_free_ports
+    build
     run_in_foreground
 fi

@@ -4,7 +4,8 @@
 # Usage: scripts/setup.sh [build|test]
 #
 # build   (default) a C compiler, make, the libraries of nginx, libclang, curl
-# test    also the system's nginx with its headers, and what Test::Nginx and scripts/test.sh need
+# test    also the system's nginx with its headers (whose package may start it, on port 80), and what
+#         Test::Nginx and scripts/test.sh need
 #
 # Rust is not installed, only asked for. Without root nothing is installed either: one line tells what to
 # install. If nothing is missing, nothing is done.

@@ -17,8 +17,9 @@
 # --nginx  the nginx for suites and faults, a version of nginx-src/versions.toml or stock, as often as wanted.
 #          Default: the version named there, and stock.
 #
-# What is missing is not installed: scripts/setup.sh test does that. One line a step, with its seconds; the last
-# line is "N passed, N failed". The logs are in target/test-logs. Runs may overlap.
+# What is missing is installed first (scripts/setup.sh test), except for core alone, which needs only Rust.
+# One line a step, with its seconds; the last line is "N passed, N failed". If a test
+# fails, the logs of the run are kept in target/test-logs.# Runs may overlap.
 set -euo pipefail
 
 # shellcheck source=lib/all.sh
@@ -103,8 +104,14 @@ test_on() {
 main() {
     local nginx
     parse_arguments "$@"
-    require_rust
     cd "$ROOT"
+
+    if [ "${steps[*]}" = core ]; then
+        require_rust
+    else
+        scripts/setup.sh test
+    fi
+
     make_run_folder
     reserve_ports
 

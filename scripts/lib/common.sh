@@ -38,8 +38,13 @@ logged() {
     fi
 }
 
-# Adds a command that is run when the script ends, the last one first.
+# Adds a command that is run when this shell ends (the script, or a subshell of it), the last one first.
 on_exit() {
+    if [ "$EXIT_COMMANDS_OF" != "$BASHPID" ]; then
+        EXIT_COMMANDS_OF=$BASHPID
+        EXIT_COMMANDS=()
+    fi
+
     EXIT_COMMANDS=("$*" "${EXIT_COMMANDS[@]}")
     trap run_exit_commands EXIT
     trap 'exit 130' INT
@@ -55,6 +60,7 @@ run_exit_commands() {
 }
 
 EXIT_COMMANDS=()
+EXIT_COMMANDS_OF=
 
 # Sets WORKDIR to a new folder under target/ that is removed when the script ends.
 make_workdir() {

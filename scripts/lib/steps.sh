@@ -60,13 +60,15 @@ report_step() {
         printf 'ok    %s (%d s)\n' "$label" "$seconds"
     else
         printf 'FAIL  %s (%d s)\n' "$label" "$seconds"
-        tail -n 60 "$log" | sed 's/^/      /'
+        uniq "$log" | tail -n 60 | sed 's/^/      /'
         printf '      all its output: %s\n' "$log"
     fi
 }
 
-# The closing line; fails if a test failed.
+# The closing line; fails if a test failed. Logs of a run in which none did are not kept.
 report_all_steps() {
+    [ "$FAILED" -gt 0 ] || rm -rf "$LOGS"
+
     if [ "$SKIPPED" -gt 0 ]; then
         printf '%d passed, %d failed, %d skipped\n' "$PASSED" "$FAILED" "$SKIPPED"
     else
