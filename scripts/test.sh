@@ -6,6 +6,7 @@
 # STEP     one of:
 #            style    rustfmt, clippy and shellcheck; cargo-deny where it is installed
 #            core     the tests of core/, which need no nginx
+#            layout   nginx's structures, as Rust and C see them
 #            suites   t/ under Test::Nginx
 #            faults   tests/: misbehaving backends and hand-made clients
 #            builds   the ways to build: for a configured tree (by scripts/build.sh), with the nginx that cargo
@@ -14,7 +15,7 @@
 #            scripts  what the scripts say when something is wrong
 # FILE     a suite: t/walk.t
 # NAME     only the tests of tests/ whose names contain it
-# --nginx  the nginx for suites and faults, a version of nginx-src/versions.toml or stock, as often as wanted.
+# --nginx  the nginx for layout, suites and faults, a version of nginx-src/versions.toml or stock, as often as wanted.
 #          Default: the version named there, and stock.
 #
 # What is missing is installed first (scripts/setup.sh test), except for core alone, which needs only Rust.
@@ -27,7 +28,7 @@ set -euo pipefail
 # shellcheck source=lib/checks.sh
 . "$LIB/checks.sh"
 
-ALL_STEPS=(style core suites faults builds examples scripts)
+ALL_STEPS=(style core layout suites faults builds examples scripts)
 
 nginxes=()
 steps=()
@@ -92,6 +93,10 @@ test_on() {
     step "build for nginx $nginx" "$build" build_with_environment "$nginx"
     load_environment "$build" || return 0
 
+    if wants layout; then
+        step "layout on nginx $nginx" "$LOGS/layout-$nginx" run_layout
+    fi
+
     if wants suites; then
         step "suites on nginx $nginx" "$LOGS/suites-$nginx" run_suites "${suites[@]}"
     fi
@@ -127,7 +132,7 @@ main() {
         step "Test::Nginx" "$LOGS/test-nginx" get_test_nginx
     fi
 
-    if wants suites || wants faults; then
+    if wants layout || wants suites || wants faults; then
         for nginx in "${nginxes[@]}"; do
             test_on "$nginx"
         done

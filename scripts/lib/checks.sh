@@ -52,6 +52,10 @@ get_test_nginx() {
 }
 
 # The suites find their further servers' ports in TEST_NGINX_PORT_1 to TEST_NGINX_PORT_9.
+run_layout() {
+    cargo test --locked -p combined-upstreams-layout --target-dir "$TARGET/layout"
+}
+
 run_suites() {
     local i
     PERL5LIB=$(test_nginx_perl5lib)
