@@ -121,6 +121,33 @@ async fn an_include_of_which_all_hops_fail_is_what_a_plain_one_would_be() {
 }
 
 #[tokio::test]
+async fn a_stub_stands_in_only_when_all_hops_fail() {
+    let stub = "<!--#block name=\"stub\" -->stub<!--#endblock -->\
+                <!--#include virtual=\"/x\" stub=\"stub\" --> and \
+                <!--#include virtual=\"/plain/x\" stub=\"stub\" -->";
+    let page = Backend::answering(Reply::ok(stub)).await;
+
+    for failure in [Failure::Refused, Failure::Closed] {
+        let (first, second, good) = (
+            failure.backend().await,
+            failure.backend().await,
+            text("good").await,
+        );
+        for (last, expected) in [(&good, "good and good"), (&second, "stub and stub")] {
+            let config = with_page(Config::upstrand([&first, last]), &page);
+            let nginx = Nginx::start(config).await;
+
+            assert_eq!(
+                nginx.get("/page").await.text(),
+                expected,
+                "after {failure:?}"
+            );
+            nginx.stop().await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn many_includes_of_one_page_each_walk_on_their_own() {
     let (bad, good) = (
         Failure::SmallBody.backend().await,

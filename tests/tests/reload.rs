@@ -39,11 +39,20 @@ async fn across_a_reload() {
     nginx.stop().await;
 }
 
-/// A reload that fails builds the filters anew, and workers that start after it inherit them.
+/// A reload that fails builds the filters anew, and workers that start after it inherit them. The
+/// slice filter shows whether ours is still the first: it gives up where it sees a failed hop.
 #[tokio::test]
 async fn in_a_worker_that_starts_after_a_failed_reload() {
-    let (bad, good) = (Failure::SmallBody.backend().await, good().await);
-    let nginx = Nginx::start(Config::upstrand([&bad, &good])).await;
+    let whole = Reply::status(206)
+        .header("Content-Range", "bytes 0-3/4")
+        .body("good");
+    let (bad, good) = (
+        Failure::SmallBody.backend().await,
+        Backend::answering(whole).await,
+    );
+    let slices = "slice 4; proxy_set_header Range $slice_range;";
+    let nginx = Nginx::start(Config::upstrand([&bad, &good]).location(slices)).await;
+    assert_eq!(nginx.get("/").await.text(), "good");
     let [worker] = nginx.workers()[..] else {
         panic!("one worker")
     };
