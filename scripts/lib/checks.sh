@@ -74,7 +74,7 @@ run_suites() {
 }
 
 run_faults() {
-    cargo test --locked -p combined-upstreams-tests -- "$@"
+    cargo test --locked --no-fail-fast -p combined-upstreams-tests -- "$@"
 }
 
 # --- ways to build
