@@ -74,7 +74,7 @@ run_suites() {
 }
 
 run_faults() {
-    cargo test --locked -p combined-upstreams-tests -- "$@"
+    cargo test --locked --no-fail-fast -p combined-upstreams-tests -- "$@"
 }
 
 # --- ways to build
@@ -159,6 +159,7 @@ check_foreground() {
     expect_one_line "port $PORT_BASE is in use" scripts/run.sh --port "$PORT_BASE"
     kill -INT "$pid"
     wait "$pid"
+    rm -rf "$TARGET/run/quickstart-$PORT_BASE"
     grep -F 'curl -i' "$RUN/foreground"
 }
 

@@ -96,9 +96,11 @@ configure_args_of() {
 
     printf '%s\n' "${NGINX_CONFIGURE_ARGS[@]}" "--with-cc-opt=$NGINX_CC_OPT"
 
-    case " ${NGINX_CONFIGURE_ARGS[*]} $(cat "$NGINX_SOURCE_DIR/auto/options")" in
-        *--with-http_v2_module*--with-http_v3_module*) printf '%s\n' --with-http_v3_module ;;
-    esac
+    # Not in every version, and like HTTP/2 not among the few of --no-default-args.
+    if [[ " ${NGINX_CONFIGURE_ARGS[*]} " == *" --with-http_v2_module "* ]] &&
+        grep -q with-http_v3_module "$NGINX_SOURCE_DIR/auto/options"; then
+        printf '%s\n' --with-http_v3_module
+    fi
 
     if [ "$flavour" = debug ]; then
         printf '%s\n' --with-debug

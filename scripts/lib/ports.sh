@@ -6,12 +6,11 @@ FIRST_PORT=20000
 LAST_PORT=31980
 
 # Sets PORT_BASE to the first of PORTS_PER_BLOCK free ports. A lock on them that lasts until this script ends
-# keeps all other runs on this machine, in whatever folder, away from them.
+# keeps all other runs of this user, in whatever folder, away from them.
 reserve_ports() {
-    local base locks=/tmp/combined-upstreams-ports
+    local base locks=/tmp/combined-upstreams-ports-$UID
 
     mkdir -p "$locks"
-    chmod a+rwx "$locks" 2>/dev/null || true
 
     for ((base = FIRST_PORT; base <= LAST_PORT; base += PORTS_PER_BLOCK)); do
         exec {PORTS_LOCK}>"$locks/$base"

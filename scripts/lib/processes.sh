@@ -5,31 +5,12 @@
 # have a file in it open, or it is their current folder. (nginx overwrites its environment, so that
 # cannot tell.)
 processes_of() {
-    local dir=$1 proc pid
+    local dir=$1
 
-    for proc in /proc/[0-9]*; do
-        pid=${proc#/proc/}
-
-        if [ "$pid" -ne $$ ] && [ "$pid" -ne "$BASHPID" ] && process_uses "$proc" "$dir"; then
-            printf '%s\n' "$pid"
-        fi
-    done
-}
-
-process_uses() {
-    local proc=$1 dir=$2 link
-
-    if tr '\0' ' ' 2>/dev/null <"$proc/cmdline" | grep -qF "$dir"; then
-        return
-    fi
-
-    for link in "$proc"/cwd "$proc"/fd/*; do
-        case $(readlink "$link" 2>/dev/null) in
-            "$dir"/*) return ;;
-        esac
-    done
-
-    return 1
+    {
+        grep -lF -f <(printf '%s\n' "$dir") /proc/[0-9]*/cmdline
+        find /proc/[0-9]*/cwd /proc/[0-9]*/fd -lname "$dir" -o -lname "$dir/*"
+    } 2>/dev/null | cut -d / -f 3 | sort -nu | grep -vx "$$" || true
 }
 
 # Ends them, each by its id.
