@@ -126,10 +126,6 @@ X-Path: u1 -> u2 -> u3
 ["X-Path: u1 -> u2", "X-Path: u1 -> u2"]
 --- error_code eval
 [503, 503]
---- grep_error_log eval
-qr/all upstreams in upstrand .* whitelisting them/
---- grep_error_log_out
-all upstreams in upstrand "us" are blacklisted, whitelisting them
 
 
 

@@ -4,8 +4,8 @@ use core::ffi::c_uint;
 
 use ngx::ffi::{
     NGX_LOG_EMERG, ngx_http_add_variable, ngx_http_get_flushed_variable,
-    ngx_http_get_variable_index, ngx_http_request_t, ngx_http_variable_value_t, ngx_int_t,
-    ngx_uint_t,
+    ngx_http_get_indexed_variable, ngx_http_get_variable_index, ngx_http_request_t,
+    ngx_http_variable_value_t, ngx_int_t, ngx_uint_t,
 };
 use ngx::ngx_conf_log_error;
 
@@ -76,4 +76,35 @@ impl VariableIndex {
 
         (value.not_found() == 0).then(|| value.as_bytes())
     }
+}
+
+/// Whether there is a variable that nginx has evaluated for the request, keeps, and whose value is
+/// this text, for which `test` answers yes. What `test` is given evaluates the variable anew; its
+/// kept value stays, and nothing is logged.
+pub fn any_cached(r: Request, text: &[u8], test: impl Fn(&dyn Fn()) -> bool) -> bool {
+    let count = r.variable_count();
+
+    (0..count).any(|index| {
+        // SAFETY: a request has a value for each variable of its configuration that is indexed.
+        let value = unsafe { &mut *r.fields().variables.add(index) };
+
+        if value.valid() == 0 || value.no_cacheable() != 0 || value.as_bytes() != text {
+            return false;
+        }
+
+        let kept = *value;
+        value.set_valid(0);
+
+        let asks = r.silently(|| {
+            test(&|| {
+                // SAFETY: the index is one of this configuration; nginx evaluates into the value
+                // that is put back below.
+                unsafe { ngx_http_get_indexed_variable(r.as_ptr(), index) };
+            })
+        });
+
+        // SAFETY: as above; what nginx wrote is overwritten.
+        unsafe { *r.fields().variables.add(index) = kept };
+        asks
+    })
 }

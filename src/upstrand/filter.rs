@@ -2,16 +2,17 @@
 
 use core::cell::Cell;
 
-use combined_upstreams_core::statuses::Origin;
 use ngx::ffi::{
-    NGX_ERROR, NGX_HTTP_LOCK, NGX_HTTP_PATCH, NGX_HTTP_POST, NGX_LOG_INFO, NGX_LOG_WARN,
+    NGX_ERROR, NGX_HTTP_LOCK, NGX_HTTP_PATCH, NGX_HTTP_POST, NGX_LOG_INFO,
     ngx_http_output_header_filter_pt, ngx_http_request_t, ngx_http_top_header_filter, ngx_int_t,
 };
 use ngx::ngx_log_error;
 
+use super::frozen;
 use super::intercept;
-use super::reentry::{self, Source};
+use super::reentry;
 use super::request::{Phase, Record, Resume, Visit};
+use super::response::{Response, Source};
 use crate::ffi::conf::lossy;
 use crate::ffi::request::{Exchange, Flags, Request};
 
@@ -93,7 +94,7 @@ fn decide(r: Request, record: &Record, exchange: Exchange) -> Option<ngx_int_t> 
     match record.phase() {
         Phase::Trying(tried) if tried == exchange => {}
         Phase::Idle => {
-            warn_if_frozen(r, record, exchange);
+            frozen::check_stray(r, record, exchange);
             return None;
         }
         // The content handler answered without asking for the next upstream.
@@ -135,60 +136,6 @@ fn decide(r: Request, record: &Record, exchange: Exchange) -> Option<ngx_int_t> 
 
     release(r, record, visit, &response);
     None
-}
-
-/// What the filter must know of a response.
-struct Response {
-    source: Source,
-    status: u16,
-    origin: Origin,
-}
-
-impl Response {
-    fn of(r: Request, exchange: Exchange) -> Self {
-        let made = r.fields().err_status;
-        let received = exchange.fields().headers_in.status_n;
-
-        if made != 0 {
-            return Self {
-                source: Source::Nginx,
-                status: made as u16,
-                origin: if received == made {
-                    Origin::Backend
-                } else {
-                    Origin::Nginx
-                },
-            };
-        }
-
-        Self {
-            source: if r.flags().has(Flags::CACHED) {
-                Source::Cache
-            } else {
-                Source::Upstream
-            },
-            status: received as u16,
-            origin: Origin::Backend,
-        }
-    }
-
-    /// What stale content stands for: the failure because of which nginx sends it.
-    fn behind_stale(exchange: Exchange) -> Option<(u16, Origin)> {
-        let state = exchange.state()?;
-
-        if state.status < 300 {
-            return None;
-        }
-
-        // The header's time is set once a server's header has been read.
-        let origin = if state.header_time == usize::MAX {
-            Origin::Nginx
-        } else {
-            Origin::Backend
-        };
-
-        Some((state.status as u16, origin))
-    }
 }
 
 /// Why a walk stops at a hop that failed (spec 8).
@@ -237,8 +184,13 @@ fn walk_on(
     let failed = visit.name();
     visit.fail();
 
-    let stop = why_stop(r, record, visit, exchange)
-        .or_else(|| (!visit.advance()).then_some(Stop::NoMoreUpstreams));
+    let stop = why_stop(r, record, visit, exchange);
+    if stop.is_none() && frozen::is_kept(r, record, visit) {
+        frozen::warn(r, record, visit);
+        return false;
+    }
+
+    let stop = stop.or_else(|| (!visit.advance()).then_some(Stop::NoMoreUpstreams));
 
     log_failure(r, visit, failed, status, stop);
 
@@ -328,35 +280,5 @@ fn release(r: Request, record: &Record, visit: &Visit, response: &Response) {
     }
     if visit.upstrand.intercept_errors {
         r.set_flags(Flags::ERROR_PAGE, snapshot.error_page());
-    }
-}
-
-/// A response that should have failed over, but came by a variable that keeps the name of an
-/// upstream: its request cannot walk.
-fn warn_if_frozen(r: Request, record: &Record, exchange: Exchange) {
-    let Some(host) = exchange.resolved_host() else {
-        return;
-    };
-    if record.knows(exchange) {
-        return;
-    }
-
-    let response = Response::of(r, exchange);
-    let frozen = record.visits().find(|visit| {
-        let failures = &visit.upstrand.failures;
-
-        host.eq_ignore_ascii_case(visit.name())
-            && visit.has_next()
-            && failures.matches(response.status, response.origin)
-    });
-
-    if let Some(visit) = frozen.filter(|_| record.first_frozen()) {
-        ngx_log_error!(
-            NGX_LOG_WARN,
-            r.log(),
-            "upstrand \"{}\": no failover from \"{}\", its variable is kept by \"set\" or \"map\"",
-            lossy(&visit.upstrand.name),
-            lossy(visit.name())
-        );
     }
 }

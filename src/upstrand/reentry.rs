@@ -9,6 +9,7 @@ use ngx::ffi::{
 
 use super::intercept;
 use super::request::{Phase, Record, Resume};
+use super::response::Source;
 use crate::ffi::body::Unsent;
 use crate::ffi::conf::{Conf, ConfResult};
 use crate::ffi::request::{Exchange, Flags, Request};
@@ -39,17 +40,6 @@ unsafe extern "C" fn ngx_http_upstrand_redirect_handler(r: *mut ngx_http_request
     }
 
     NGX_DECLINED as ngx_int_t
-}
-
-/// Whether the response that the filter holds was made by nginx, read from a cache, or neither.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// nginx's own answer: the exchange with the upstream is over.
-    Nginx,
-    /// A cache entry: nginx does not finalize the request if the filter answers `NGX_DONE`.
-    Cache,
-    /// The upstream, which may have more to send.
-    Upstream,
 }
 
 /// Makes nginx drop the response that it is about to send. Returns what the filter answers.

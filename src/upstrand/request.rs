@@ -26,6 +26,17 @@ pub struct Record {
     first_hop: Cell<*const Hop>,
     last_hop: Cell<*const Hop>,
     frozen_logged: Cell<bool>,
+    /// The name was evaluated since the last hop began, by something that is no pass directive.
+    looked_at: Cell<bool>,
+    probe: Cell<Probe>,
+}
+
+/// Whether a variable is evaluated only to see if it asks for the name of an upstream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    Off,
+    Waiting,
+    Asked,
 }
 
 /// Where a request stands in its walk.
@@ -138,6 +149,8 @@ impl Record {
                 first_hop: Cell::new(ptr::null()),
                 last_hop: Cell::new(ptr::null()),
                 frozen_logged: Cell::new(false),
+                looked_at: Cell::new(false),
+                probe: Cell::new(Probe::Off),
             };
             let record: &Self = r.keep(ngx_http_upstrand_record, record)?;
             r.set_context(record);
@@ -230,6 +243,7 @@ impl Record {
             }
         }
 
+        self.looked_at.set(false);
         visit.tries.set(visit.tries.get() + 1);
         self.push_hop(Target::Member {
             upstrand: visit.upstrand,
@@ -295,6 +309,27 @@ impl Record {
     /// Whether a hop was tried with this exchange.
     pub fn knows(&self, exchange: Exchange) -> bool {
         self.hops().any(|hop| hop.exchange() == Some(exchange))
+    }
+
+    /// Something that is no pass directive asks for the name of an upstream.
+    pub fn look(&self) {
+        match self.probe.get() {
+            Probe::Off => self.looked_at.set(true),
+            Probe::Waiting | Probe::Asked => self.probe.set(Probe::Asked),
+        }
+    }
+
+    /// Whether that happened since the last hop began.
+    pub fn was_looked_at(&self) -> bool {
+        self.looked_at.get()
+    }
+
+    /// Whether an evaluation asks for the name of an upstream.
+    pub fn probe(&self, evaluate: &dyn Fn()) -> bool {
+        self.probe.set(Probe::Waiting);
+        evaluate();
+
+        self.probe.replace(Probe::Off) == Probe::Asked
     }
 
     /// Whether a hop that could not be is to be logged: the first time only.

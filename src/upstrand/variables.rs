@@ -125,10 +125,11 @@ unsafe extern "C" fn ngx_http_upstrand_variable(
 pub fn current_upstream(r: Request, upstrand: &'static Upstrand) -> Option<&'static [u8]> {
     let (record, visit) = Record::visit(r, upstrand)?;
 
-    if let Some(exchange) = r.upstream().filter(|u| u.is_being_set_up()) {
-        if !r.flags().has(Flags::POST_ACTION) {
-            record.begin_hop(visit, exchange)?;
+    match r.upstream().filter(|u| u.is_being_set_up()) {
+        Some(exchange) if !r.flags().has(Flags::POST_ACTION) => {
+            record.begin_hop(visit, exchange)?
         }
+        _ => record.look(),
     }
 
     Some(visit.name())
