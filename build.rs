@@ -1,16 +1,17 @@
 //! Hands nginx's build configuration on to the module: its features as `cfg`, and the C accessors
-//! of `src/ffi/accessors.c`, compiled with nginx's own headers and flags.
+//! of `src/ffi/*.c`, compiled with nginx's own headers and flags.
 #![allow(clippy::expect_used, reason = "a build script fails by panicking")]
 use std::env;
 use std::path::PathBuf;
 
-const ACCESSORS_C: &str = "src/ffi/accessors.c";
-const ACCESSORS_H: &str = "src/ffi/accessors.h";
+const SOURCES: [&str; 2] = ["src/ffi/accessors.c", "src/ffi/peers.c"];
+const HEADERS: [&str; 2] = ["src/ffi/accessors.h", "src/ffi/peers.h"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={ACCESSORS_C}");
-    println!("cargo::rerun-if-changed={ACCESSORS_H}");
+    for file in SOURCES.iter().chain(&HEADERS) {
+        println!("cargo::rerun-if-changed={file}");
+    }
 
     export_nginx_features();
 
@@ -36,7 +37,7 @@ fn export_nginx_features() {
 
 fn compile_accessors(include: &[PathBuf], cflags: &[&str]) {
     let mut build = cc::Build::new();
-    build.file(ACCESSORS_C).includes(include).opt_level(2);
+    build.files(SOURCES).includes(include).opt_level(2);
     build.flag("-Wno-unused-parameter");
 
     for flag in cflags {
@@ -51,7 +52,7 @@ fn declare_accessors(include: &[PathBuf], cflags: &[&str]) {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
 
     bindgen::Builder::default()
-        .header(ACCESSORS_H)
+        .headers(HEADERS)
         .clang_args(include.iter().map(|path| format!("-I{}", path.display())))
         .clang_args(cflags)
         .allowlist_function("ngx_http_combined_upstreams_.*")

@@ -16,21 +16,37 @@ use core::ffi::{c_char, c_void};
 use core::ptr;
 
 use ngx::ffi::{
-    NGX_CONF_1MORE, NGX_CONF_2MORE, NGX_CONF_BLOCK, NGX_CONF_TAKE1, NGX_ERROR, NGX_HTTP_LIF_CONF,
-    NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF, NGX_HTTP_MODULE,
-    NGX_HTTP_SRV_CONF, NGX_HTTP_SRV_CONF_OFFSET, NGX_HTTP_UPS_CONF, NGX_OK, ngx_command_t,
-    ngx_conf_t, ngx_cycle_t, ngx_http_module_t, ngx_int_t, ngx_module_t,
+    NGX_CONF_1MORE, NGX_CONF_2MORE, NGX_CONF_ANY, NGX_CONF_BLOCK, NGX_CONF_NOARGS, NGX_CONF_TAKE1,
+    NGX_ERROR, NGX_HTTP_LIF_CONF, NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF,
+    NGX_HTTP_MODULE, NGX_HTTP_SRV_CONF, NGX_HTTP_SRV_CONF_OFFSET, NGX_HTTP_UPS_CONF, NGX_OK,
+    ngx_command_t, ngx_conf_t, ngx_cycle_t, ngx_http_module_t, ngx_int_t, ngx_module_t,
 };
 use ngx::ngx_string;
 
 use crate::ffi::conf::{Conf, ConfResult};
 use crate::upstrand::conf::MainConf;
 
-static mut COMMANDS: [ngx_command_t; 4] = [
+static mut COMMANDS: [ngx_command_t; 6] = [
     ngx_command_t {
         name: ngx_string!("add_upstream"),
         type_: (NGX_HTTP_UPS_CONF | NGX_CONF_1MORE) as usize,
         set: Some(upstream::add::ngx_http_upstream_add_upstream),
+        conf: NGX_HTTP_SRV_CONF_OFFSET,
+        offset: 0,
+        post: ptr::null_mut(),
+    },
+    ngx_command_t {
+        name: ngx_string!("combine_server_singlets"),
+        type_: (NGX_HTTP_UPS_CONF | NGX_CONF_ANY) as usize,
+        set: Some(upstream::singlets::ngx_http_upstream_combine_server_singlets),
+        conf: NGX_HTTP_SRV_CONF_OFFSET,
+        offset: 0,
+        post: ptr::null_mut(),
+    },
+    ngx_command_t {
+        name: ngx_string!("extend_single_peers"),
+        type_: (NGX_HTTP_UPS_CONF | NGX_CONF_NOARGS) as usize,
+        set: Some(upstream::extend::ngx_http_upstream_extend_single_peers),
         conf: NGX_HTTP_SRV_CONF_OFFSET,
         offset: 0,
         post: ptr::null_mut(),
@@ -60,7 +76,7 @@ static CONTEXT: ngx_http_module_t = ngx_http_module_t {
     postconfiguration: Some(postconfiguration),
     create_main_conf: Some(create_main_conf),
     init_main_conf: None,
-    create_srv_conf: None,
+    create_srv_conf: Some(upstream::conf::create_srv_conf),
     merge_srv_conf: None,
     create_loc_conf: Some(upstrand::dynamic::create_loc_conf),
     merge_loc_conf: Some(upstrand::dynamic::merge_loc_conf),
@@ -112,6 +128,8 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
     // SAFETY: nginx calls this with the configuration that it has read.
     let cf = unsafe { Conf::new(cf) };
 
+    upstream::singlets::settle(cf);
+    upstream::extend::install(cf);
     upstrand::filter::install();
 
     status(

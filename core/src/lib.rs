@@ -8,6 +8,7 @@
 pub mod blacklist;
 pub mod chunked;
 pub mod rotation;
+pub mod singlet;
 pub mod statuses;
 pub mod trace;
 pub mod weight;

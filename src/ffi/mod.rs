@@ -5,12 +5,14 @@ pub mod body;
 pub mod complex_value;
 pub mod conf;
 pub mod module;
+pub mod peers;
 pub mod regex;
 pub mod request;
+pub mod singlet;
 pub mod upstream;
 pub mod variable;
 
-/// The C functions of `accessors.c`.
+/// The C functions of `accessors.c` and `peers.c`.
 mod accessors {
     #![allow(missing_docs, non_camel_case_types)]
 

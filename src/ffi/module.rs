@@ -1,5 +1,6 @@
 //! The module as nginx numbers it: where its configuration and its contexts stand.
 
+use core::ffi::CStr;
 use core::ptr::NonNull;
 
 use ngx::ffi::{ngx_http_conf_ctx_t, ngx_module_t};
@@ -28,4 +29,29 @@ pub unsafe fn main_conf<'a, T>(ctx: *const ngx_http_conf_ctx_t) -> Option<&'a T>
 
     // SAFETY: the caller vouches for the type; configuration lives as long as its cycle.
     NonNull::new(conf.cast()).map(|conf| unsafe { conf.as_ref() })
+}
+
+/// A module that may be absent from this nginx.
+///
+/// # Safety
+///
+/// `modules` is a cycle's null-terminated array of modules.
+pub unsafe fn by_name<'a>(
+    modules: *mut *mut ngx_module_t,
+    name: &CStr,
+) -> Option<&'a ngx_module_t> {
+    let mut next = modules;
+
+    loop {
+        // SAFETY: the array ends with a null pointer, which ends the loop.
+        let module = unsafe { (*next).as_ref() }?;
+
+        // SAFETY: nginx refuses to load a module without a name, a C string.
+        if !module.name.is_null() && unsafe { CStr::from_ptr(module.name) } == name {
+            return Some(module);
+        }
+
+        // SAFETY: the module just read was not the terminator.
+        next = unsafe { next.add(1) };
+    }
 }

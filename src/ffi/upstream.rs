@@ -5,11 +5,13 @@ use core::ptr::NonNull;
 use ngx::ffi::{
     NGX_HTTP_UPSTREAM_BACKUP, NGX_HTTP_UPSTREAM_CREATE, NGX_HTTP_UPSTREAM_DOWN,
     NGX_HTTP_UPSTREAM_FAIL_TIMEOUT, NGX_HTTP_UPSTREAM_MAX_CONNS, NGX_HTTP_UPSTREAM_MAX_FAILS,
-    NGX_HTTP_UPSTREAM_WEIGHT, ngx_array_push_n, ngx_http_upstream_main_conf_t,
-    ngx_http_upstream_module, ngx_http_upstream_server_t, ngx_http_upstream_srv_conf_t,
+    NGX_HTTP_UPSTREAM_WEIGHT, ngx_array_push_n, ngx_http_upstream_init_peer_pt,
+    ngx_http_upstream_main_conf_t, ngx_http_upstream_module, ngx_http_upstream_server_t,
+    ngx_http_upstream_srv_conf_t,
 };
 
 use super::conf::{Conf, ConfError, ConfResult};
+use super::module;
 
 /// An upstream of the configuration that is being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,24 +50,64 @@ impl Upstream {
         NonNull::new(uscf.cast()).map(Self)
     }
 
+    /// None if it is null.
+    ///
+    /// # Safety
+    ///
+    /// Else it is an upstream of a configuration that lives on.
+    pub unsafe fn from_ptr(uscf: *mut ngx_http_upstream_srv_conf_t) -> Option<Self> {
+        NonNull::new(uscf).map(Self)
+    }
+
     /// All upstreams known so far that the configuration declares (those that nginx implies from a
     /// URL are none), in the order in which nginx came to know them.
     pub fn declared(cf: Conf) -> impl Iterator<Item = Self> {
-        // SAFETY: the index of a module that every nginx with http has.
-        let index = unsafe { ngx_http_upstream_module.ctx_index };
-
-        // SAFETY: this is the type of the upstream module's main configuration.
-        let umcf = unsafe { cf.main_conf::<ngx_http_upstream_main_conf_t>(index) };
-
-        let all: &[*mut ngx_http_upstream_srv_conf_t] = match umcf {
-            // SAFETY: the array holds pointers to upstreams.
-            Some(umcf) => unsafe { umcf.upstreams.as_slice() },
-            None => &[],
-        };
-
-        all.iter()
+        all(cf)
+            .iter()
             .filter_map(|uscf| NonNull::new(*uscf).map(Self))
             .filter(|upstream| upstream.flags() & NGX_HTTP_UPSTREAM_CREATE as usize != 0)
+    }
+
+    /// Lets nginx see this upstream after another one, which was declared before it: a URL may have
+    /// implied this one still earlier.
+    pub fn move_behind(self, other: Self, cf: Conf) {
+        let all = all(cf);
+        let place = |upstream: Self| all.iter().rposition(|uscf| *uscf == upstream.as_ptr());
+
+        if let (Some(from), Some(other)) = (place(self), place(other)) {
+            if from < other {
+                all[from..=other].rotate_left(1);
+            }
+        }
+    }
+
+    /// The configuration of the module in this upstream. None: the upstream has no block.
+    ///
+    /// # Safety
+    ///
+    /// `T` is what the module's `create_srv_conf` makes.
+    pub unsafe fn srv_conf<'a, T>(self) -> Option<&'a T> {
+        // SAFETY: `srv_conf` is null or an array with a slot for each http module, ours included;
+        // the caller vouches for the type.
+        unsafe {
+            let slots = NonNull::new((*self.as_ptr()).srv_conf)?;
+            (*slots.add(module::ctx_index()).as_ptr())
+                .cast::<T>()
+                .as_ref()
+        }
+    }
+
+    /// How nginx prepares the choice of a peer for a request.
+    pub fn peer_init(self) -> ngx_http_upstream_init_peer_pt {
+        // SAFETY: the upstream lives as long as the configuration.
+        unsafe { (*self.as_ptr()).peer.init }
+    }
+
+    /// See `peer_init`.
+    pub fn set_peer_init(self, init: ngx_http_upstream_init_peer_pt) {
+        // SAFETY: the upstream lives as long as the configuration, and nothing else holds on to
+        // this field.
+        unsafe { (*self.as_ptr()).peer.init = init }
     }
 
     /// The declared upstream of that name, in whatever case.
@@ -141,5 +183,23 @@ impl Upstream {
         }
 
         Ok(())
+    }
+}
+
+/// Every upstream known so far, those that a URL implies included.
+fn all<'a>(cf: Conf) -> &'a mut [*mut ngx_http_upstream_srv_conf_t] {
+    // SAFETY: the index of a module that every nginx with http has.
+    let index = unsafe { ngx_http_upstream_module.ctx_index };
+
+    // SAFETY: this is the type of the upstream module's main configuration.
+    let umcf = unsafe { cf.main_conf::<ngx_http_upstream_main_conf_t>(index) };
+
+    match umcf.map(|umcf| &umcf.upstreams) {
+        // SAFETY: the array holds pointers to upstreams; while a directive's function runs nobody
+        // else looks at it.
+        Some(array) if array.nelts > 0 => unsafe {
+            core::slice::from_raw_parts_mut(array.elts.cast(), array.nelts)
+        },
+        _ => &mut [],
     }
 }

@@ -1,3 +1,6 @@
 //! The directives of an `upstream {}` block, which rewrite its servers at configuration time.
 
 pub mod add;
+pub mod conf;
+pub mod extend;
+pub mod singlets;
