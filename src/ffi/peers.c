@@ -1,6 +1,17 @@
 #include "peers.h"
 
 
+/* the beginning of what ngx_http_upstream_random_module keeps for an upstream */
+
+typedef struct {
+    ngx_uint_t   two;
+#if (NGX_HTTP_UPSTREAM_ZONE && nginx_version >= 1027003)
+    ngx_uint_t   config;
+#endif
+    void        *ranges;
+} ngx_http_combined_upstreams_random_t;
+
+
 #if (NGX_SSL || NGX_COMPAT)
 
 static ngx_int_t ngx_http_combined_upstreams_set_session(
@@ -211,4 +222,23 @@ ngx_http_combined_upstreams_inherit(ngx_conf_t *cf,
 #endif
 
     return NGX_OK;
+}
+
+
+void
+ngx_http_combined_upstreams_do_not_resolve(ngx_http_upstream_server_t *server)
+{
+#if (NGX_HTTP_UPSTREAM_ZONE && nginx_version >= 1027003)
+    ngx_str_null(&server->host);
+    ngx_str_null(&server->service);
+#endif
+}
+
+
+ngx_uint_t
+ngx_http_combined_upstreams_random_is_used(void *conf)
+{
+    ngx_http_combined_upstreams_random_t  *random = conf;
+
+    return random->ranges != NULL;
 }

@@ -54,5 +54,12 @@ ngx_uint_t ngx_http_combined_upstreams_is_stale(ngx_peer_connection_t *pc,
 ngx_int_t ngx_http_combined_upstreams_inherit(ngx_conf_t *cf,
     ngx_http_upstream_srv_conf_t *singlet, ngx_http_upstream_srv_conf_t *host);
 
+/* the name of a server is not resolved at run time, whatever its line says */
+void ngx_http_combined_upstreams_do_not_resolve(
+    ngx_http_upstream_server_t *server);
+
+/* whether the module random has prepared this configuration of its own for an upstream's peers */
+ngx_uint_t ngx_http_combined_upstreams_random_is_used(void *conf);
+
 
 #endif /* _NGX_HTTP_COMBINED_UPSTREAMS_PEERS_H_INCLUDED_ */

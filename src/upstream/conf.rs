@@ -14,6 +14,8 @@ use crate::ffi::upstream::Upstream;
 pub struct HostConf {
     /// The upstream, once it has singlets.
     pub host: Cell<Option<Upstream>>,
+    /// Whether its balancer is `random`, once a singlet has asked.
+    pub random: Cell<Option<bool>>,
     /// `extend_single_peers`
     pub extends: Cell<bool>,
     /// The balancer's own way to prepare the choice of a peer, where ours stands before it.

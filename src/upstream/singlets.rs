@@ -12,7 +12,7 @@ use ngx::ffi::{
 use super::conf::HostConf;
 use crate::ffi::conf::{Conf, ConfError, ConfResult, lossy};
 use crate::ffi::singlet;
-use crate::ffi::upstream::Upstream;
+use crate::ffi::upstream::{Ability, Upstream};
 
 /// The directive's function.
 pub unsafe extern "C" fn ngx_http_upstream_combine_server_singlets(
@@ -96,17 +96,53 @@ unsafe extern "C" fn ngx_http_upstream_init_singlet(
     let cf = unsafe { Conf::new(cf) };
 
     // SAFETY: `us` is a singlet made above, and nginx initializes it once.
-    let initialized = unsafe {
-        Upstream::from_ptr(us)
-            .and_then(|singlet| Some((singlet, singlet::host_of(singlet)?)))
-            .ok_or_else(ConfError::no_memory)
-    }
-    .and_then(|(singlet, host)| singlet::init_like(cf, singlet, host));
+    let pair = unsafe {
+        Upstream::from_ptr(us).and_then(|singlet| Some((singlet, singlet::host_of(singlet)?)))
+    };
 
-    match initialized {
-        Ok(()) => NGX_OK as ngx_int_t,
-        Err(_) => NGX_ERROR as ngx_int_t,
+    match pair.map(|(singlet, host)| init(cf, singlet, host)) {
+        Some(Ok(())) => NGX_OK as ngx_int_t,
+        _ => NGX_ERROR as ngx_int_t,
     }
+}
+
+fn init(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult {
+    if needs_shield(cf, singlet, host)? {
+        let shield: Vec<_> = singlet
+            .servers()
+            .iter()
+            .take(2)
+            .copied()
+            .map(singlet::down)
+            .collect();
+        singlet.push_servers(&shield)?;
+    }
+
+    singlet::init_like(cf, singlet, host)
+}
+
+/// Once `random` (from nginx 1.27.3 on) has given up a lone main server without a draw, it draws
+/// among the backup ones, from a table that is as long as there are main servers. With servers
+/// beside it that are down, it gives up by drawing too often, and never draws again.
+fn needs_shield(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult<bool> {
+    let Some(conf) = HostConf::of(host) else {
+        return Ok(false);
+    };
+
+    // The directive `random` takes this ability from the host's lines.
+    if host.supports(Ability::Backup)
+        || !singlet.servers().iter().any(|server| server.backup() != 0)
+    {
+        return Ok(false);
+    }
+
+    let random = match conf.random.get() {
+        Some(random) => random,
+        None => singlet::is_random(cf, host)?,
+    };
+    conf.random.set(Some(random));
+
+    Ok(random)
 }
 
 /// Modules that prepare upstreams only now may have left out those that share what they keep with

@@ -5,6 +5,7 @@
 //! environment variables say what is tested: `NGINX_BINARY` and `NGINX_MODULE`.
 
 mod backend;
+mod balancers;
 mod call;
 mod config;
 mod counts;
@@ -19,6 +20,7 @@ mod reply;
 mod wire;
 
 pub use backend::Backend;
+pub use balancers::{balancers, has_upstream_line};
 pub use call::Call;
 pub use config::Config;
 pub use failure::Failure;
