@@ -1,61 +1,99 @@
 #include "accessors.h"
 
 
-#if (NGX_HTTP_CACHE)
-#define ngx_http_combined_upstreams_if_cache(expr)  expr
-#else
-#define ngx_http_combined_upstreams_if_cache(expr)
-#endif
+#define ngx_http_combined_upstreams_define_get(field)                         \
+    ngx_uint_t                                                                \
+    ngx_http_combined_upstreams_get_##field(ngx_http_request_t *r)            \
+    {                                                                         \
+        return r->field;                                                      \
+    }
+
+#define ngx_http_combined_upstreams_define_set(field)                         \
+    void                                                                      \
+    ngx_http_combined_upstreams_set_##field(ngx_http_request_t *r,            \
+        ngx_uint_t value)                                                     \
+    {                                                                         \
+        r->field = value;                                                     \
+    }
 
 
-/* applies F(bit, field) to each bit field */
+ngx_http_combined_upstreams_define_get(filter_finalize)
+ngx_http_combined_upstreams_define_get(header_only)
+ngx_http_combined_upstreams_define_get(internal)
+ngx_http_combined_upstreams_define_get(post_action)
+ngx_http_combined_upstreams_define_get(request_body_no_buffering)
 
-#define ngx_http_combined_upstreams_each_flag(F)                              \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_HEADER_ONLY, header_only)                   \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_ERROR_PAGE, error_page)                     \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_INTERNAL, internal)                         \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_KEEPALIVE, keepalive)                       \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_LINGERING_CLOSE, lingering_close)           \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_LIMIT_RATE_SET, limit_rate_set)             \
-    ngx_http_combined_upstreams_if_cache(                                     \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_CACHED, cached))                            \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_ALLOW_RANGES, allow_ranges)                 \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_SINGLE_RANGE, single_range)                 \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_SUBREQUEST_RANGES, subrequest_ranges)       \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_DISABLE_NOT_MODIFIED, disable_not_modified) \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_FILTER_FINALIZE, filter_finalize)           \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_POST_ACTION, post_action)                   \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_BODY_NO_BUFFERING,                          \
-      request_body_no_buffering)                                              \
-    F(NGX_HTTP_COMBINED_UPSTREAMS_READING_BODY, reading_body)
+ngx_http_combined_upstreams_each_set(ngx_http_combined_upstreams_define_set)
 
 
-uint32_t
-ngx_http_combined_upstreams_request_flags(ngx_http_request_t *r)
+ngx_uint_t
+ngx_http_combined_upstreams_get_cached(ngx_http_request_t *r)
 {
-    uint32_t  flags;
-
-    flags = 0;
-
-#define ngx_http_combined_upstreams_get(bit, field)                           \
-    flags |= r->field ? bit : 0;
-
-    ngx_http_combined_upstreams_each_flag(ngx_http_combined_upstreams_get)
-
-    return flags;
+#if (NGX_HTTP_CACHE)
+    return r->cached;
+#else
+    return 0;
+#endif
 }
 
 
-void
-ngx_http_combined_upstreams_set_request_flags(ngx_http_request_t *r,
-    uint32_t mask, uint32_t flags)
-{
-#define ngx_http_combined_upstreams_set(bit, field)                           \
-    if (mask & bit) {                                                         \
-        r->field = (flags & bit) ? 1 : 0;                                     \
-    }
+/* the bit fields of a request stand between these two of its fields */
 
-    ngx_http_combined_upstreams_each_flag(ngx_http_combined_upstreams_set)
+#define NGX_HTTP_COMBINED_UPSTREAMS_BITS_START                                \
+    (offsetof(ngx_http_request_t, cleanup) + sizeof(ngx_http_cleanup_t *))
+#define NGX_HTTP_COMBINED_UPSTREAMS_BITS_SIZE                                 \
+    (offsetof(ngx_http_request_t, state)                                      \
+     - NGX_HTTP_COMBINED_UPSTREAMS_BITS_START)
+
+_Static_assert(NGX_HTTP_COMBINED_UPSTREAMS_BITS_SIZE
+               <= sizeof(ngx_http_combined_upstreams_bits_t),
+               "the bit fields of a request take more room than is kept");
+
+
+void
+ngx_http_combined_upstreams_save_bits(ngx_http_request_t *r,
+    ngx_http_combined_upstreams_bits_t *bits)
+{
+    ngx_memcpy(bits, (u_char *) r + NGX_HTTP_COMBINED_UPSTREAMS_BITS_START,
+               NGX_HTTP_COMBINED_UPSTREAMS_BITS_SIZE);
+}
+
+
+/* a request in which nothing but the bit fields may be looked at */
+
+#define ngx_http_combined_upstreams_saved(bits)                               \
+    ((const ngx_http_request_t *)                                             \
+     ((uintptr_t) (bits) - NGX_HTTP_COMBINED_UPSTREAMS_BITS_START))
+
+
+void
+ngx_http_combined_upstreams_restore_bits(ngx_http_request_t *r,
+    const ngx_http_combined_upstreams_bits_t *bits)
+{
+    const ngx_http_request_t  *saved;
+
+    saved = ngx_http_combined_upstreams_saved(bits);
+
+    r->error_page = saved->error_page;
+    r->keepalive = saved->keepalive;
+    r->lingering_close = saved->lingering_close;
+    r->limit_rate_set = saved->limit_rate_set;
+    r->allow_ranges = saved->allow_ranges;
+    r->single_range = saved->single_range;
+    r->subrequest_ranges = saved->subrequest_ranges;
+    r->disable_not_modified = saved->disable_not_modified;
+
+#if (NGX_HTTP_CACHE)
+    r->cached = saved->cached;
+#endif
+}
+
+
+ngx_uint_t
+ngx_http_combined_upstreams_saved_error_page(
+    const ngx_http_combined_upstreams_bits_t *bits)
+{
+    return ngx_http_combined_upstreams_saved(bits)->error_page;
 }
 
 

@@ -15,28 +15,44 @@
 #include <ngx_http.h>
 
 
-/* the bit fields of a request that the module knows, as one word */
+/* single bit fields of a request */
 
-#define NGX_HTTP_COMBINED_UPSTREAMS_HEADER_ONLY           0x00000001
-#define NGX_HTTP_COMBINED_UPSTREAMS_ERROR_PAGE            0x00000002
-#define NGX_HTTP_COMBINED_UPSTREAMS_INTERNAL              0x00000004
-#define NGX_HTTP_COMBINED_UPSTREAMS_KEEPALIVE             0x00000008
-#define NGX_HTTP_COMBINED_UPSTREAMS_LINGERING_CLOSE       0x00000010
-#define NGX_HTTP_COMBINED_UPSTREAMS_LIMIT_RATE_SET        0x00000020
-#define NGX_HTTP_COMBINED_UPSTREAMS_CACHED                0x00000040
-#define NGX_HTTP_COMBINED_UPSTREAMS_ALLOW_RANGES          0x00000080
-#define NGX_HTTP_COMBINED_UPSTREAMS_SINGLE_RANGE          0x00000100
-#define NGX_HTTP_COMBINED_UPSTREAMS_SUBREQUEST_RANGES     0x00000200
-#define NGX_HTTP_COMBINED_UPSTREAMS_DISABLE_NOT_MODIFIED  0x00000400
-#define NGX_HTTP_COMBINED_UPSTREAMS_FILTER_FINALIZE       0x00000800
-#define NGX_HTTP_COMBINED_UPSTREAMS_POST_ACTION           0x00001000
-#define NGX_HTTP_COMBINED_UPSTREAMS_BODY_NO_BUFFERING     0x00002000
-#define NGX_HTTP_COMBINED_UPSTREAMS_READING_BODY          0x00004000
+#define ngx_http_combined_upstreams_each_get(F)                               \
+    F(cached)                                                                 \
+    F(filter_finalize)                                                        \
+    F(header_only)                                                            \
+    F(internal)                                                               \
+    F(post_action)                                                            \
+    F(request_body_no_buffering)
+
+#define ngx_http_combined_upstreams_each_set(F)                               \
+    F(error_page)                                                             \
+    F(header_only)                                                            \
+    F(reading_body)                                                           \
+    F(request_body_no_buffering)
+
+#define ngx_http_combined_upstreams_declare_get(field)                        \
+    ngx_uint_t ngx_http_combined_upstreams_get_##field(ngx_http_request_t *r);
+#define ngx_http_combined_upstreams_declare_set(field)                        \
+    void ngx_http_combined_upstreams_set_##field(ngx_http_request_t *r,       \
+        ngx_uint_t value);
+
+ngx_http_combined_upstreams_each_get(ngx_http_combined_upstreams_declare_get)
+ngx_http_combined_upstreams_each_set(ngx_http_combined_upstreams_declare_set)
 
 
-uint32_t ngx_http_combined_upstreams_request_flags(ngx_http_request_t *r);
-void ngx_http_combined_upstreams_set_request_flags(ngx_http_request_t *r,
-    uint32_t mask, uint32_t flags);
+/* all bit fields of a request, to put those back that a response changes */
+
+typedef struct {
+    uint64_t  words[4];
+} ngx_http_combined_upstreams_bits_t;
+
+void ngx_http_combined_upstreams_save_bits(ngx_http_request_t *r,
+    ngx_http_combined_upstreams_bits_t *bits);
+void ngx_http_combined_upstreams_restore_bits(ngx_http_request_t *r,
+    const ngx_http_combined_upstreams_bits_t *bits);
+ngx_uint_t ngx_http_combined_upstreams_saved_error_page(
+    const ngx_http_combined_upstreams_bits_t *bits);
 
 /* takes a reference to the main request, which its next finalization drops */
 void ngx_http_combined_upstreams_request_ref(ngx_http_request_t *r);

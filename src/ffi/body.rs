@@ -9,7 +9,7 @@ use ngx::ffi::{
     ngx_int_t, ngx_palloc,
 };
 
-use super::request::{Flags, Request};
+use super::request::Request;
 
 /// What has been read of a streamed body of which nothing has been sent: the bytes as the client's
 /// connection would bring them again.
@@ -76,10 +76,8 @@ impl Unsent {
         fields.request_length -= (self.buffer.last as usize - self.buffer.pos as usize) as i64;
         fields.request_body = ptr::null_mut();
         fields.header_in = &mut self.buffer;
-        r.set_flags(
-            Flags::READING_BODY.with(Flags::BODY_NO_BUFFERING),
-            Flags::default(),
-        );
+        r.set_reading_body(false);
+        r.set_body_streamed(false);
 
         // SAFETY: the request's own content handler; nginx reads what `header_in` holds before the
         // handler returns, and keeps no pointer to the structure itself.

@@ -12,65 +12,73 @@ use ngx::ffi::{
 use super::accessors;
 use super::module;
 
-/// Bit fields of a request, as a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u32);
+/// The bit fields of a request as they were.
+#[derive(Clone, Copy)]
+pub struct Bits(accessors::ngx_http_combined_upstreams_bits_t);
 
-macro_rules! flags {
-    ($($(#[$doc:meta])* $name:ident = $accessor:ident;)*) => {
-        impl Flags {
-            $($(#[$doc])* pub const $name: Self = Self(accessors::$accessor);)*
+impl Bits {
+    /// None is set.
+    pub const fn none() -> Self {
+        Self(accessors::ngx_http_combined_upstreams_bits_t { words: [0; 4] })
+    }
+
+    /// Whether `error_page` had acted.
+    pub fn error_page(&self) -> bool {
+        // SAFETY: the function looks at the one bit.
+        unsafe { accessors::ngx_http_combined_upstreams_saved_error_page(&self.0) != 0 }
+    }
+}
+
+macro_rules! bit_fields {
+    (
+        get { $($(#[$get_doc:meta])* $get:ident = $get_accessor:ident;)* }
+        set { $($(#[$set_doc:meta])* $set:ident = $set_accessor:ident;)* }
+    ) => {
+        impl Request {
+            $(
+                $(#[$get_doc])*
+                #[inline]
+                pub fn $get(self) -> bool {
+                    // SAFETY: the request is valid.
+                    unsafe { accessors::$get_accessor(self.as_ptr()) != 0 }
+                }
+            )*
+            $(
+                $(#[$set_doc])*
+                #[inline]
+                pub fn $set(self, value: bool) {
+                    // SAFETY: the request is valid.
+                    unsafe { accessors::$set_accessor(self.as_ptr(), usize::from(value)) }
+                }
+            )*
         }
     };
 }
 
-flags! {
-    /// No body is sent.
-    HEADER_ONLY = NGX_HTTP_COMBINED_UPSTREAMS_HEADER_ONLY;
-    /// `error_page` has acted, and does not again.
-    ERROR_PAGE = NGX_HTTP_COMBINED_UPSTREAMS_ERROR_PAGE;
-    /// The request was redirected internally, or is a subrequest.
-    INTERNAL = NGX_HTTP_COMBINED_UPSTREAMS_INTERNAL;
-    /// The client's connection stays open.
-    KEEPALIVE = NGX_HTTP_COMBINED_UPSTREAMS_KEEPALIVE;
-    /// The client's connection is closed after it has been drained.
-    LINGERING_CLOSE = NGX_HTTP_COMBINED_UPSTREAMS_LINGERING_CLOSE;
-    /// `limit_rate` was set for this response.
-    LIMIT_RATE_SET = NGX_HTTP_COMBINED_UPSTREAMS_LIMIT_RATE_SET;
-    /// The response comes from a cache.
-    CACHED = NGX_HTTP_COMBINED_UPSTREAMS_CACHED;
-    /// The range filter may act.
-    ALLOW_RANGES = NGX_HTTP_COMBINED_UPSTREAMS_ALLOW_RANGES;
-    /// Only single ranges are possible.
-    SINGLE_RANGE = NGX_HTTP_COMBINED_UPSTREAMS_SINGLE_RANGE;
-    /// The range filter may act in a subrequest.
-    SUBREQUEST_RANGES = NGX_HTTP_COMBINED_UPSTREAMS_SUBREQUEST_RANGES;
-    /// No 304 is made of this response.
-    DISABLE_NOT_MODIFIED = NGX_HTTP_COMBINED_UPSTREAMS_DISABLE_NOT_MODIFIED;
-    /// A filter has replaced the response.
-    FILTER_FINALIZE = NGX_HTTP_COMBINED_UPSTREAMS_FILTER_FINALIZE;
-    /// The request is in its `post_action` location.
-    POST_ACTION = NGX_HTTP_COMBINED_UPSTREAMS_POST_ACTION;
-    /// The body is streamed (`proxy_request_buffering off`).
-    BODY_NO_BUFFERING = NGX_HTTP_COMBINED_UPSTREAMS_BODY_NO_BUFFERING;
-    /// The body has not been read to its end.
-    READING_BODY = NGX_HTTP_COMBINED_UPSTREAMS_READING_BODY;
-}
-
-impl Flags {
-    /// Those in either.
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+bit_fields! {
+    get {
+        /// The response comes from a cache.
+        is_cached = ngx_http_combined_upstreams_get_cached;
+        /// A filter has replaced the response.
+        is_filter_finalized = ngx_http_combined_upstreams_get_filter_finalize;
+        /// No body is sent.
+        is_header_only = ngx_http_combined_upstreams_get_header_only;
+        /// The request was redirected internally, or is a subrequest.
+        is_internal = ngx_http_combined_upstreams_get_internal;
+        /// The request is in its `post_action` location.
+        is_post_action = ngx_http_combined_upstreams_get_post_action;
+        /// The body is streamed (`proxy_request_buffering off`).
+        is_body_streamed = ngx_http_combined_upstreams_get_request_body_no_buffering;
     }
-
-    /// Those in both.
-    pub const fn only(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// Whether one of the others is among these.
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+    set {
+        /// `error_page` has acted, and does not again.
+        set_error_page = ngx_http_combined_upstreams_set_error_page;
+        /// No body is sent.
+        set_header_only = ngx_http_combined_upstreams_set_header_only;
+        /// The body has not been read to its end.
+        set_reading_body = ngx_http_combined_upstreams_set_reading_body;
+        /// The body is streamed.
+        set_body_streamed = ngx_http_combined_upstreams_set_request_body_no_buffering;
     }
 }
 
@@ -109,24 +117,17 @@ impl Request {
         unsafe { &mut *self.as_ptr() }
     }
 
-    /// All bit fields that the module knows.
+    /// Keeps the bit fields.
     #[inline]
-    pub fn flags(self) -> Flags {
+    pub fn save_bits(self, bits: &mut Bits) {
         // SAFETY: the request is valid.
-        Flags(unsafe { accessors::ngx_http_combined_upstreams_request_flags(self.as_ptr()) })
+        unsafe { accessors::ngx_http_combined_upstreams_save_bits(self.as_ptr(), &mut bits.0) }
     }
 
-    /// Gives the bit fields of `mask` the values they have in `flags`.
-    #[inline]
-    pub fn set_flags(self, mask: Flags, flags: Flags) {
+    /// Puts those bit fields back that a response changes.
+    pub fn restore_bits(self, bits: &Bits) {
         // SAFETY: the request is valid.
-        unsafe {
-            accessors::ngx_http_combined_upstreams_set_request_flags(
-                self.as_ptr(),
-                mask.0,
-                flags.0,
-            );
-        }
+        unsafe { accessors::ngx_http_combined_upstreams_restore_bits(self.as_ptr(), &bits.0) }
     }
 
     /// Whether this is the client's own request, no subrequest.
@@ -240,16 +241,21 @@ impl Request {
         }
     }
 
-    /// Puts a value into the request's pool, together with a cleanup by whose handler
+    /// Makes room for a value in the request's pool, together with a cleanup by whose handler
     /// [`Request::kept`] finds it again. The handler does nothing, the value is never dropped.
-    pub fn keep<'a, T>(self, marker: Marker, value: T) -> Option<&'a T> {
-        // SAFETY: the pool is the request's own; nginx aligns the memory for any type.
+    ///
+    /// # Safety
+    ///
+    /// `init` writes a value of type `T`.
+    pub unsafe fn keep<'a, T>(self, marker: Marker, init: impl FnOnce(*mut T)) -> Option<&'a T> {
+        // SAFETY: the pool is the request's own; nginx aligns the memory for any type, and the
+        // caller vouches for the value.
         unsafe {
             let cleanup = ngx_pool_cleanup_add(self.fields().pool, size_of::<T>()).as_mut()?;
             let kept = cleanup.data.cast::<T>();
 
+            init(kept);
             cleanup.handler = Some(marker);
-            kept.write(value);
 
             Some(&*kept)
         }

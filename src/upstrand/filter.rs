@@ -14,7 +14,7 @@ use super::reentry;
 use super::request::{Phase, Record, Resume, Visit};
 use super::response::{Response, Source};
 use crate::ffi::conf::lossy;
-use crate::ffi::request::{Exchange, Flags, Request};
+use crate::ffi::request::{Exchange, Request};
 
 /// A place for the filter that comes after one of ours.
 struct NextFilter(Cell<ngx_http_output_header_filter_pt>);
@@ -225,7 +225,7 @@ fn why_stop(r: Request, record: &Record, visit: &Visit, exchange: Exchange) -> O
         return Some(Stop::NotIdempotent);
     }
 
-    let streamed = r.flags().has(Flags::BODY_NO_BUFFERING);
+    let streamed = r.is_body_streamed();
     let discarded = r.is_main() && r.fields().request_body.is_null();
 
     (discarded || (streamed && (sent || !reentry::can_repeat_streamed_body(r))))
@@ -279,6 +279,6 @@ fn release(r: Request, record: &Record, visit: &Visit, response: &Response) {
         fields.err_status = snapshot.err_status;
     }
     if visit.upstrand.intercept_errors {
-        r.set_flags(Flags::ERROR_PAGE, snapshot.error_page());
+        r.set_error_page(snapshot.error_page());
     }
 }

@@ -12,7 +12,7 @@ use super::request::{Phase, Record, Resume};
 use super::response::Source;
 use crate::ffi::body::Unsent;
 use crate::ffi::conf::{Conf, ConfResult};
-use crate::ffi::request::{Exchange, Flags, Request};
+use crate::ffi::request::{Exchange, Request};
 
 /// Adds the handler that ends walks which a request has left. Its phases are the first that an
 /// internal redirect runs.
@@ -33,7 +33,7 @@ unsafe extern "C" fn ngx_http_upstrand_redirect_handler(r: *mut ngx_http_request
     // SAFETY: nginx runs the phases of live requests.
     let r = unsafe { Request::new(r) };
 
-    if r.upstream().is_some() && r.flags().has(Flags::INTERNAL) {
+    if r.upstream().is_some() && r.is_internal() {
         if let Some(record) = Record::find(r) {
             record.close();
         }
@@ -70,8 +70,8 @@ pub fn suspend(
     fields.set_upgrade(0);
 
     // Of a response without a body nginx reads no more, and ends the exchange at once.
-    record.header_only.set(r.flags().only(Flags::HEADER_ONLY));
-    r.set_flags(Flags::HEADER_ONLY, Flags::HEADER_ONLY);
+    record.header_only.set(r.is_header_only());
+    r.set_header_only(true);
     record.set_phase(Phase::Suspended(resume));
 
     NGX_DONE as ngx_int_t
@@ -96,7 +96,7 @@ unsafe extern "C" fn ngx_http_upstrand_resume(r: *mut ngx_http_request_t) {
         return;
     };
 
-    r.set_flags(Flags::HEADER_ONLY, record.header_only.get());
+    r.set_header_only(record.header_only.get());
     end_exchange(r);
 
     match resume {
@@ -119,7 +119,7 @@ unsafe extern "C" fn ngx_http_upstrand_resume(r: *mut ngx_http_request_t) {
                 .current()
                 .is_some_and(|visit| visit.upstrand.intercept_errors);
             if !error_pages {
-                r.set_flags(Flags::ERROR_PAGE, Flags::ERROR_PAGE);
+                r.set_error_page(true);
             }
 
             // SAFETY: the request is live; this drops the reference that it is served by.
@@ -140,7 +140,7 @@ fn end_exchange(r: Request) {
         unsafe { cleanup(r.as_ptr().cast()) };
     }
 
-    if !r.flags().has(Flags::CACHED) {
+    if !r.is_cached() {
         let buffer = &mut exchange.fields_mut().buffer;
 
         if !buffer.start.is_null() {
@@ -162,7 +162,7 @@ fn retry(r: Request, record: &Record) {
         return;
     };
 
-    let rc = if r.flags().has(Flags::BODY_NO_BUFFERING) {
+    let rc = if r.is_body_streamed() {
         match Unsent::collect(r) {
             Some(unsent) => unsent.read_again(r, handler),
             None => NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t,

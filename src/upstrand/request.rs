@@ -1,7 +1,8 @@
 //! The record of a request's walks: which upstrand it is in, which hops it has made.
 
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
+use core::mem::MaybeUninit;
 use core::ptr;
 
 use combined_upstreams_core::rotation::Walk;
@@ -10,19 +11,21 @@ use ngx::ffi::{NGX_LOG_ERR, ngx_http_upstream_state_t, ngx_str_t};
 use ngx::ngx_log_error;
 
 use super::conf::{Upstrand, now};
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, SnapshotSlot};
 use crate::ffi::conf::lossy;
-use crate::ffi::request::{Exchange, Flags, Request};
+use crate::ffi::request::{Exchange, Request};
 
 /// What one request does with upstrands. A subrequest has a record of its own.
 pub struct Record {
     request: Request,
     phase: Cell<Phase>,
     /// The request as it was before the walk that is under way.
-    snapshot: Cell<Option<Snapshot>>,
+    snapshot: SnapshotSlot,
     /// `header_only` as it was before the request was suspended.
-    pub header_only: Cell<Flags>,
+    pub header_only: Cell<bool>,
     first: Visit,
+    /// Room for the first hop: most requests make no other.
+    hop: UnsafeCell<MaybeUninit<Hop>>,
     first_hop: Cell<*const Hop>,
     last_hop: Cell<*const Hop>,
     frozen_logged: Cell<bool>,
@@ -124,7 +127,7 @@ impl Record {
             return Some(record);
         }
 
-        if !r.flags().has(Flags::INTERNAL.with(Flags::FILTER_FINALIZE)) {
+        if !r.is_internal() && !r.is_filter_finalized() {
             return None;
         }
 
@@ -140,19 +143,12 @@ impl Record {
     /// of memory.
     pub fn visit<'a>(r: Request, upstrand: &'static Upstrand) -> Option<(&'a Self, &'a Visit)> {
         let Some(record) = Self::find(r) else {
-            let record = Self {
-                request: r,
-                phase: Cell::new(Phase::Idle),
-                snapshot: Cell::new(None),
-                header_only: Cell::new(Flags::default()),
-                first: Visit::new(r, upstrand),
-                first_hop: Cell::new(ptr::null()),
-                last_hop: Cell::new(ptr::null()),
-                frozen_logged: Cell::new(false),
-                looked_at: Cell::new(false),
-                probe: Cell::new(Probe::Off),
-            };
-            let record: &Self = r.keep(ngx_http_upstrand_record, record)?;
+            // SAFETY: `init` writes a record.
+            let record: &Self = unsafe {
+                r.keep(ngx_http_upstrand_record, |record| {
+                    Self::init(record, r, upstrand)
+                })
+            }?;
             r.set_context(record);
 
             return Some((record, &record.first));
@@ -177,6 +173,24 @@ impl Record {
         Some((record, new))
     }
 
+    /// Writes a new record, piece by piece: it is too large to be moved about, and most of it is not
+    /// looked at before it is set.
+    fn init(record: *mut Self, r: Request, upstrand: &'static Upstrand) {
+        // SAFETY: the room is the record's own; what is left out may stay as it is.
+        unsafe {
+            (&raw mut (*record).request).write(r);
+            (&raw mut (*record).phase).write(Cell::new(Phase::Idle));
+            SnapshotSlot::init(&raw mut (*record).snapshot);
+            (&raw mut (*record).header_only).write(Cell::new(false));
+            (&raw mut (*record).first).write(Visit::new(r, upstrand));
+            (&raw mut (*record).first_hop).write(Cell::new(ptr::null()));
+            (&raw mut (*record).last_hop).write(Cell::new(ptr::null()));
+            (&raw mut (*record).frozen_logged).write(Cell::new(false));
+            (&raw mut (*record).looked_at).write(Cell::new(false));
+            (&raw mut (*record).probe).write(Cell::new(Probe::Off));
+        }
+    }
+
     /// Where the request stands.
     #[inline]
     pub fn phase(&self) -> Phase {
@@ -189,7 +203,7 @@ impl Record {
     }
 
     /// The request as it was before the walk.
-    pub fn snapshot(&self) -> Option<Snapshot> {
+    pub fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.get()
     }
 
@@ -238,8 +252,7 @@ impl Record {
             _ => {
                 self.close();
                 visit.enter(self.request);
-                self.snapshot
-                    .set(Some(Snapshot::take(self.request, self.request.flags())));
+                self.snapshot.take(self.request);
             }
         }
 
@@ -265,18 +278,27 @@ impl Record {
     fn push_hop(&self, target: Target) -> Option<()> {
         self.end_hop();
 
-        let hop: &Hop = self.request.alloc(Hop {
+        let hop = Hop {
             target,
             first_state: self.request.upstream_states().len(),
             end_state: Cell::new(None),
             previous: self.last_hop.get(),
             next: Cell::new(ptr::null()),
-        })?;
+        };
 
-        match self.last_hop() {
-            Some(last) => last.next.set(hop),
-            None => self.first_hop.set(hop),
-        }
+        let hop: &Hop = match self.last_hop() {
+            Some(last) => {
+                let hop = self.request.alloc(hop)?;
+                last.next.set(hop);
+                hop
+            }
+            None => {
+                // SAFETY: nobody holds a hop where there is none.
+                let hop = unsafe { (*self.hop.get()).write(hop) };
+                self.first_hop.set(hop);
+                hop
+            }
+        };
         self.last_hop.set(hop);
 
         Some(())
@@ -362,7 +384,7 @@ impl Record {
             Phase::Trying(_) | Phase::Suspended(_) | Phase::Retrying => {
                 self.end_hop();
                 if let Some(snapshot) = self.snapshot.get() {
-                    unshield(self.request, &snapshot);
+                    unshield(self.request, snapshot);
                 }
             }
         }
@@ -377,7 +399,7 @@ fn shield(r: Request) {
 
     fields.err_status = 0;
     fields.post_subrequest = ptr::null_mut();
-    r.set_flags(Flags::ERROR_PAGE, Flags::ERROR_PAGE);
+    r.set_error_page(true);
 }
 
 /// Takes the shield off.
@@ -386,7 +408,7 @@ fn unshield(r: Request, snapshot: &Snapshot) {
 
     fields.err_status = snapshot.err_status;
     fields.post_subrequest = snapshot.post_subrequest;
-    r.set_flags(Flags::ERROR_PAGE, snapshot.error_page());
+    r.set_error_page(snapshot.error_page());
 }
 
 impl Visit {

@@ -2,7 +2,7 @@
 
 use combined_upstreams_core::statuses::Origin;
 
-use crate::ffi::request::{Exchange, Flags, Request};
+use crate::ffi::request::{Exchange, Request};
 
 /// Whether the response that the filter holds was made by nginx, read from a cache, or neither.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Response {
         }
 
         Self {
-            source: if r.flags().has(Flags::CACHED) {
+            source: if r.is_cached() {
                 Source::Cache
             } else {
                 Source::Upstream

@@ -1,17 +1,19 @@
 //! What the response of a hop changes in a request, kept so that nothing of a failed one shows.
 
+use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
+
 use ngx::ffi::{ngx_http_headers_out_t, ngx_http_post_subrequest_t, ngx_list_t, ngx_uint_t};
 
-use crate::ffi::request::{Flags, Request};
+use crate::ffi::request::{Bits, Request};
 
 /// A request as it was before the first hop of a walk.
-#[derive(Clone, Copy)]
 pub struct Snapshot {
     headers_out: ngx_http_headers_out_t,
     /// How full the last part of each list was: parts are filled in place.
     headers_nelts: ngx_uint_t,
     trailers_nelts: ngx_uint_t,
-    flags: Flags,
+    bits: Bits,
     limit_rate: usize,
     http_version: ngx_uint_t,
     /// What nginx's answer, or an error page, had made of the status before.
@@ -20,34 +22,56 @@ pub struct Snapshot {
     pub post_subrequest: *mut ngx_http_post_subrequest_t,
 }
 
-/// The bit fields that a response changes.
-const RESPONSE: Flags = Flags::ERROR_PAGE
-    .with(Flags::KEEPALIVE)
-    .with(Flags::LINGERING_CLOSE)
-    .with(Flags::LIMIT_RATE_SET)
-    .with(Flags::CACHED)
-    .with(Flags::ALLOW_RANGES)
-    .with(Flags::SINGLE_RANGE)
-    .with(Flags::SUBREQUEST_RANGES)
-    .with(Flags::DISABLE_NOT_MODIFIED);
+/// The place of a request's snapshot, which is taken there: it is too large to be moved about.
+pub struct SnapshotSlot {
+    snapshot: UnsafeCell<MaybeUninit<Snapshot>>,
+    taken: Cell<bool>,
+}
 
-impl Snapshot {
-    /// Keeps the request as it is, whose bit fields are `flags`.
-    pub fn take(r: Request, flags: Flags) -> Self {
-        let fields = r.fields();
-
-        Self {
-            headers_out: fields.headers_out,
-            headers_nelts: last_nelts(&fields.headers_out.headers),
-            trailers_nelts: last_nelts(&fields.headers_out.trailers),
-            flags,
-            limit_rate: fields.limit_rate,
-            http_version: fields.http_version,
-            err_status: fields.err_status,
-            post_subrequest: fields.post_subrequest,
-        }
+impl SnapshotSlot {
+    /// No snapshot has been taken.
+    ///
+    /// # Safety
+    ///
+    /// `slot` points at room for a slot.
+    pub unsafe fn init(slot: *mut Self) {
+        // SAFETY: the caller vouches for the room; the rest may stay as it is.
+        unsafe { (&raw mut (*slot).taken).write(Cell::new(false)) };
     }
 
+    /// Keeps the request as it is.
+    #[inline]
+    pub fn take(&self, r: Request) {
+        let fields = r.fields();
+        let snapshot = self.snapshot.get().cast::<Snapshot>();
+
+        // SAFETY: the slot's own room; nobody holds a snapshot when a walk begins.
+        unsafe {
+            (&raw mut (*snapshot).headers_out).copy_from_nonoverlapping(&fields.headers_out, 1);
+            (&raw mut (*snapshot).headers_nelts).write(last_nelts(&fields.headers_out.headers));
+            (&raw mut (*snapshot).trailers_nelts).write(last_nelts(&fields.headers_out.trailers));
+            (&raw mut (*snapshot).bits).write(Bits::none());
+            r.save_bits(&mut (*snapshot).bits);
+            (&raw mut (*snapshot).limit_rate).write(fields.limit_rate);
+            (&raw mut (*snapshot).http_version).write(fields.http_version);
+            (&raw mut (*snapshot).err_status).write(fields.err_status);
+            (&raw mut (*snapshot).post_subrequest).write(fields.post_subrequest);
+        }
+
+        self.taken.set(true);
+    }
+
+    /// The snapshot, if one has been taken.
+    #[inline]
+    pub fn get(&self) -> Option<&Snapshot> {
+        // SAFETY: `take` has written all of it.
+        self.taken
+            .get()
+            .then(|| unsafe { (*self.snapshot.get()).assume_init_ref() })
+    }
+}
+
+impl Snapshot {
     /// Makes the request again what it was.
     pub fn restore(&self, r: Request) {
         let fields = r.fields_mut();
@@ -80,12 +104,12 @@ impl Snapshot {
         fields.err_status = self.err_status;
         fields.post_subrequest = self.post_subrequest;
 
-        r.set_flags(RESPONSE, self.flags);
+        r.restore_bits(&self.bits);
     }
 
     /// Whether `error_page` had acted before.
-    pub fn error_page(&self) -> Flags {
-        self.flags.only(Flags::ERROR_PAGE)
+    pub fn error_page(&self) -> bool {
+        self.bits.error_page()
     }
 }
 

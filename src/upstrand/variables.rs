@@ -11,7 +11,7 @@ use ngx::ffi::{
 use super::conf::Upstrand;
 use super::request::{Hop, Record};
 use crate::ffi::conf::{Conf, ConfResult};
-use crate::ffi::request::{Exchange, Flags, Request};
+use crate::ffi::request::{Exchange, Request};
 use crate::ffi::variable;
 
 const PREFIX: &[u8] = b"upstrand_";
@@ -126,9 +126,7 @@ pub fn current_upstream(r: Request, upstrand: &'static Upstrand) -> Option<&'sta
     let (record, visit) = Record::visit(r, upstrand)?;
 
     match r.upstream().filter(|u| u.is_being_set_up()) {
-        Some(exchange) if !r.flags().has(Flags::POST_ACTION) => {
-            record.begin_hop(visit, exchange)?
-        }
+        Some(exchange) if !r.is_post_action() => record.begin_hop(visit, exchange)?,
         _ => record.look(),
     }
 

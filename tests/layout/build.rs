@@ -28,6 +28,13 @@ fn main() {
 
     build.compile("combined_upstreams_layout");
 
+    let check = env::var("DEP_NGINX_FEATURES_CHECK").unwrap_or("any()".to_string());
+    println!("cargo::rustc-check-cfg=cfg(ngx_feature, values({check}))");
+    let features = env::var("DEP_NGINX_FEATURES").unwrap_or_default();
+    for feature in features.split(',').map(str::trim).filter(|f| !f.is_empty()) {
+        println!("cargo::rustc-cfg=ngx_feature=\"{feature}\"");
+    }
+
     let version = env::var("DEP_NGINX_VERSION_NUMBER").unwrap_or_default();
     println!("cargo::rustc-env=NGINX_VERSION_NUMBER={version}");
 }

@@ -133,31 +133,83 @@ layout_request_size(void)
 }
 
 
-/* a bit field of a request, by the number of its flag, as the module's accessors set it */
+/* a bit field of a request by its number; what the module's accessors read and write */
+
+#define request_bit(number, name)                                             \
+    case number:                                                              \
+        ((ngx_http_request_t *) memory)->name = 1;                            \
+        return #name
 
 const char *
-layout_request_flag(size_t n, void *memory)
+layout_request_bit(size_t n, void *memory)
 {
-    static const char *names[] = {
-        "header_only", "error_page", "internal", "keepalive",
-        "lingering_close", "limit_rate_set", "cached", "allow_ranges",
-        "single_range", "subrequest_ranges", "disable_not_modified",
-        "filter_finalize", "post_action", "request_body_no_buffering",
-        "reading_body"
-    };
+    switch (n) {
 
-    if (n >= sizeof(names) / sizeof(names[0])) {
+    request_bit(0, header_only);
+    request_bit(1, error_page);
+    request_bit(2, internal);
+    request_bit(3, filter_finalize);
+    request_bit(4, post_action);
+    request_bit(5, request_body_no_buffering);
+    request_bit(6, reading_body);
+    request_bit(7, keepalive);
+    request_bit(8, lingering_close);
+    request_bit(9, limit_rate_set);
+    request_bit(10, allow_ranges);
+    request_bit(11, single_range);
+    request_bit(12, subrequest_ranges);
+    request_bit(13, disable_not_modified);
+#if (NGX_HTTP_CACHE)
+    request_bit(14, cached);
+#endif
+
+    default:
         return NULL;
     }
-
-    ngx_http_combined_upstreams_set_request_flags(memory, (uint32_t) 1 << n,
-                                                  (uint32_t) 1 << n);
-    return names[n];
 }
 
 
-uint32_t
-layout_request_flags(void *memory)
+#define is_named(field)                                                       \
+    (ngx_strcmp(name, #field) == 0)
+
+/* -1: there is no such accessor */
+
+int
+layout_get(const char *name, void *r)
 {
-    return ngx_http_combined_upstreams_request_flags(memory);
+#define get(field)                                                            \
+    if (is_named(field)) {                                                    \
+        return ngx_http_combined_upstreams_get_##field(r);                    \
+    }
+
+    ngx_http_combined_upstreams_each_get(get)
+
+    return -1;
+}
+
+
+int
+layout_set(const char *name, void *r, ngx_uint_t value)
+{
+#define set(field)                                                            \
+    if (is_named(field)) {                                                    \
+        ngx_http_combined_upstreams_set_##field(r, value);                    \
+        return 0;                                                             \
+    }
+
+    ngx_http_combined_upstreams_each_set(set)
+
+    return -1;
+}
+
+
+/* carries what the module puts back from one request to another */
+
+void
+layout_carry(void *from, void *to)
+{
+    ngx_http_combined_upstreams_bits_t  bits;
+
+    ngx_http_combined_upstreams_save_bits(from, &bits);
+    ngx_http_combined_upstreams_restore_bits(to, &bits);
 }

@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::{offset_of, size_of, zeroed};
 
 use nginx_sys::*;
@@ -13,8 +13,10 @@ unsafe extern "C" {
     fn layout_field(n: usize, size: *mut usize, offset: *mut usize) -> *const c_char;
     fn layout_bit(n: usize, memory: *mut u8) -> *const c_char;
     fn layout_request_size() -> usize;
-    fn layout_request_flag(n: usize, memory: *mut u8) -> *const c_char;
-    fn layout_request_flags(memory: *mut u8) -> u32;
+    fn layout_request_bit(n: usize, memory: *mut u8) -> *const c_char;
+    fn layout_get(name: *const c_char, r: *mut u8) -> c_int;
+    fn layout_set(name: *const c_char, r: *mut u8, value: usize) -> c_int;
+    fn layout_carry(from: *mut u8, to: *mut u8);
 }
 
 /// The number of bytes of any structure here is less.
@@ -131,60 +133,95 @@ fn bit_fields_that_rust_sets_are_those_of_c() {
     assert_eq!(seen, rust.len());
 }
 
-/// One bit field of a request, as C and as the generated code set it.
-type SetFlag = fn(&mut ngx_http_request_t);
-
-#[test]
-fn accessors_of_a_request_reach_one_bit_each() {
-    // SAFETY: no arguments.
-    assert!(unsafe { layout_request_size() } <= MEMORY);
-
-    let mut all = vec![0; MEMORY];
-    let mut flags = 0;
-    while {
-        let mut one = vec![0; MEMORY];
-        // SAFETY: the memory is larger than a request.
-        let name = name(unsafe { layout_request_flag(flags, one.as_mut_ptr()) });
-        if let Some(name) = &name {
-            // SAFETY: as above.
-            let read = unsafe { layout_request_flags(one.as_mut_ptr()) };
-            let bits = one.iter().map(|byte: &u8| byte.count_ones()).sum::<u32>();
-
-            // A build without a cache has no such bit field.
-            if !(bits == 0 && name == "cached") {
-                assert_eq!((read, bits), (1 << flags, 1), "{name}");
-            }
-            assert!(
-                all.iter()
-                    .zip(&one)
-                    .all(|(all, one): (&u8, &u8)| all & one == 0)
-            );
-            all.iter_mut().zip(&one).for_each(|(all, one)| *all |= one);
-        }
-        name.is_some()
-    } {
-        flags += 1;
-    }
-
-    assert_eq!(flags, GENERATED.len());
+/// A request that is zeroed but for the bit field of this number, and the field's name.
+fn request_bit(number: usize) -> Option<(String, Vec<u8>)> {
+    let mut memory = vec![0; MEMORY];
+    // SAFETY: the memory is larger than a request, and aligned as C's malloc is.
+    let name = name(unsafe { layout_request_bit(number, memory.as_mut_ptr()) })?;
+    Some((name, memory))
 }
 
-const GENERATED: [SetFlag; 15] = [
+fn request_bits() -> Vec<(String, Vec<u8>)> {
+    (0..).map_while(request_bit).collect()
+}
+
+#[test]
+fn accessors_read_and_write_the_bit_they_are_named_after() {
+    // SAFETY: no arguments.
+    assert!(unsafe { layout_request_size() } <= MEMORY);
+    let (mut read, mut written) = (0, 0);
+
+    for (name, mut one) in request_bits() {
+        let c_name = CString::new(name.as_str()).unwrap();
+        let mut zero = vec![0; MEMORY];
+
+        // SAFETY: each memory is larger than a request.
+        unsafe {
+            if layout_get(c_name.as_ptr(), zero.as_mut_ptr()) == 0 {
+                assert_eq!(layout_get(c_name.as_ptr(), one.as_mut_ptr()), 1, "{name}");
+                read += 1;
+            }
+            if layout_set(c_name.as_ptr(), zero.as_mut_ptr(), 1) == 0 {
+                assert!(zero == one, "{name}");
+                layout_set(c_name.as_ptr(), zero.as_mut_ptr(), 0);
+                assert!(zero.iter().all(|byte| *byte == 0), "{name}");
+                written += 1;
+            }
+        }
+    }
+
+    // The getter of `cached` answers 0 where nginx has no cache.
+    assert!((5..=6).contains(&read), "{read}");
+    assert_eq!(written, 4);
+}
+
+/// What the module puts back in a request is the one bit field, and only those of a response.
+#[test]
+fn bit_fields_of_a_response_are_put_back() {
+    const OTHERS: [&str; 6] = [
+        "header_only",
+        "internal",
+        "filter_finalize",
+        "post_action",
+        "request_body_no_buffering",
+        "reading_body",
+    ];
+
+    for (name, mut one) in request_bits() {
+        let mut other = vec![0; MEMORY];
+        // SAFETY: each memory is larger than a request.
+        unsafe { layout_carry(one.as_mut_ptr(), other.as_mut_ptr()) };
+        assert_eq!(other == one, !OTHERS.contains(&name.as_str()), "{name}");
+
+        let mut ones = one.clone();
+        let mut zero = vec![0; MEMORY];
+        // SAFETY: as above.
+        unsafe { layout_carry(zero.as_mut_ptr(), ones.as_mut_ptr()) };
+        assert_eq!(ones == zero, !OTHERS.contains(&name.as_str()), "{name}");
+    }
+}
+
+/// Sets a bit field by the generated code.
+type SetBit = fn(&mut ngx_http_request_t);
+
+/// In the order of the numbers that C gives them.
+const GENERATED: &[SetBit] = &[
     |r| r.set_header_only(1),
     |r| r.set_error_page(1),
     |r| r.set_internal(1),
-    |r| r.set_keepalive(1),
-    |r| r.set_lingering_close(1),
-    |r| r.set_limit_rate_set(1),
-    |r| r.set_cached(1),
-    |r| r.set_allow_ranges(1),
-    |r| r.set_single_range(1),
-    |r| r.set_subrequest_ranges(1),
-    |r| r.set_disable_not_modified(1),
     |r| r.set_filter_finalize(1),
     |r| r.set_post_action(1),
     |r| r.set_request_body_no_buffering(1),
     |r| r.set_reading_body(1),
+    |r| r.set_keepalive(1),
+    |r| r.set_lingering_close(1),
+    |r| r.set_limit_rate_set(1),
+    |r| r.set_allow_ranges(1),
+    |r| r.set_single_range(1),
+    |r| r.set_subrequest_ranges(1),
+    |r| r.set_disable_not_modified(1),
+    #[cfg(ngx_feature = "http_cache")]
+    |r| r.set_cached(1),
 ];
 
 /// From nginx 1.29.3 on, the generated code writes to other bits than nginx reads: that is why
@@ -192,17 +229,15 @@ const GENERATED: [SetFlag; 15] = [
 #[test]
 fn generated_bit_fields_of_a_request_are_right_only_before_1_29_3() {
     let version: u64 = env!("NGINX_VERSION_NUMBER").parse().unwrap();
-    let mut wrong = Vec::new();
+    let bits = request_bits();
+    assert_eq!(bits.len(), GENERATED.len());
 
-    for (number, set) in GENERATED.iter().enumerate() {
-        let rust = bytes_of::<ngx_http_request_t>(set);
-        let mut c = vec![0; MEMORY];
-        // SAFETY: the memory is larger than a request.
-        let name = name(unsafe { layout_request_flag(number, c.as_mut_ptr()) }).unwrap();
-        if rust != c {
-            wrong.push(name);
-        }
-    }
+    let wrong: Vec<&str> = bits
+        .iter()
+        .zip(GENERATED)
+        .filter(|((_, c), set)| bytes_of::<ngx_http_request_t>(*set) != *c)
+        .map(|((name, _), _)| name.as_str())
+        .collect();
 
     println!("nginx {version}: wrong in the generated code: {wrong:?}");
     assert_eq!(wrong.is_empty(), version < 1_029_003, "{wrong:?}");
