@@ -205,3 +205,33 @@ ngx_http_combined_upstreams_regex_match(void *regex, ngx_str_t *s)
 
     return NGX_DECLINED;
 }
+
+
+void
+ngx_http_combined_upstreams_set_value(ngx_http_variable_value_t *v,
+    u_char *data, size_t len)
+{
+    v->valid = data != NULL;
+    v->not_found = data == NULL;
+    v->no_cacheable = 1;
+    v->escape = 0;
+    v->len = len;
+    v->data = data;
+}
+
+
+ngx_str_t
+ngx_http_combined_upstreams_get_value(const ngx_http_variable_value_t *v)
+{
+    ngx_str_t  text;
+
+    if (v->valid && !v->not_found) {
+        text.len = v->len;
+        text.data = v->data;
+
+    } else {
+        ngx_str_null(&text);
+    }
+
+    return text;
+}

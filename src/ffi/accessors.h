@@ -63,6 +63,15 @@ ngx_uint_t ngx_http_combined_upstreams_cache_is_stale(ngx_http_upstream_t *u);
 /* takes an error that nginx made out of the cache again, so that the next hop does not read it */
 void ngx_http_combined_upstreams_cache_forget_error(ngx_http_request_t *r);
 
+/*
+ * a variable's value: bindgen sets and reads its length, a bit field, bit by bit; NULL: there is
+ * none
+ */
+void ngx_http_combined_upstreams_set_value(ngx_http_variable_value_t *v,
+    u_char *data, size_t len);
+ngx_str_t ngx_http_combined_upstreams_get_value(
+    const ngx_http_variable_value_t *v);
+
 /* the text of $upstream_cache_status for this upstream; NULL: no cache took part */
 ngx_str_t *ngx_http_combined_upstreams_cache_status(ngx_http_upstream_t *u);
 

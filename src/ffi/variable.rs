@@ -9,6 +9,7 @@ use ngx::ffi::{
 };
 use ngx::ngx_conf_log_error;
 
+use super::accessors;
 use super::conf::{Conf, ConfError, ConfResult, lossy};
 use super::request::Request;
 
@@ -53,6 +54,31 @@ pub fn add(cf: Conf, name: &[u8], flags: c_uint, handler: GetHandler, data: usiz
     Ok(())
 }
 
+/// Fills in a value, which nginx is not to keep. None: the variable has none.
+///
+/// # Safety
+///
+/// `v` is a value that nginx wants filled in, and the text lives as long as the request.
+pub unsafe fn set_value(v: *mut ngx_http_variable_value_t, text: Option<&[u8]>) {
+    let (data, len) = match text {
+        // An empty slice has an address, too.
+        Some(text) => (text.as_ptr().cast_mut(), text.len()),
+        None => (core::ptr::null_mut(), 0),
+    };
+
+    // SAFETY: the caller's guarantee.
+    unsafe { accessors::ngx_http_combined_upstreams_set_value(v, data, len) };
+}
+
+/// The text of a value; none if there is none.
+fn text_of<'a>(value: &ngx_http_variable_value_t) -> Option<&'a [u8]> {
+    // SAFETY: the value is valid; its text lives in the request's pool or in the configuration.
+    unsafe {
+        let text = accessors::ngx_http_combined_upstreams_get_value(value);
+        (!text.data.is_null()).then(|| core::slice::from_raw_parts(text.data, text.len))
+    }
+}
+
 /// A variable that a directive names.
 pub struct VariableIndex(ngx_uint_t);
 
@@ -74,7 +100,7 @@ impl VariableIndex {
         // SAFETY: the index is one of this configuration; the value lives in the request's pool.
         let value = unsafe { ngx_http_get_flushed_variable(r.as_ptr(), self.0).as_ref() }?;
 
-        (value.not_found() == 0).then(|| value.as_bytes())
+        text_of(value)
     }
 }
 
@@ -88,7 +114,7 @@ pub fn any_cached(r: Request, text: &[u8], test: impl Fn(&dyn Fn()) -> bool) -> 
         // SAFETY: a request has a value for each variable of its configuration that is indexed.
         let value = unsafe { &mut *r.fields().variables.add(index) };
 
-        if value.valid() == 0 || value.no_cacheable() != 0 || value.as_bytes() != text {
+        if value.no_cacheable() != 0 || text_of(value) != Some(text) {
             return false;
         }
 

@@ -233,15 +233,16 @@ fn why_stop(r: Request, record: &Record, visit: &Visit, exchange: Exchange) -> O
 }
 
 fn log_failure(r: Request, visit: &Visit, failed: &[u8], status: u16, stop: Option<Stop>) {
-    let upstrand = lossy(&visit.upstrand.name);
-    let failed = lossy(failed);
+    let upstrand = &visit.upstrand.name;
 
     match stop {
         None => {
             ngx_log_error!(
                 NGX_LOG_INFO,
                 r.log(),
-                "upstrand \"{upstrand}\": upstream \"{failed}\" failed with {status}, trying \"{}\"",
+                "upstrand \"{}\": upstream \"{}\" failed with {status}, trying \"{}\"",
+                lossy(upstrand),
+                lossy(failed),
                 lossy(visit.name())
             );
         }
@@ -249,7 +250,9 @@ fn log_failure(r: Request, visit: &Visit, failed: &[u8], status: u16, stop: Opti
             ngx_log_error!(
                 NGX_LOG_INFO,
                 r.log(),
-                "upstrand \"{upstrand}\": upstream \"{failed}\" failed with {status}, {}",
+                "upstrand \"{}\": upstream \"{}\" failed with {status}, {}",
+                lossy(upstrand),
+                lossy(failed),
                 stop.text()
             );
         }

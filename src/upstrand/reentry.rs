@@ -158,22 +158,22 @@ fn end_exchange(r: Request) {
 fn retry(r: Request, record: &Record) {
     record.set_phase(Phase::Retrying);
 
-    let Some(handler) = r.fields().content_handler else {
-        return;
-    };
-
-    let rc = if r.is_body_streamed() {
-        match Unsent::collect(r) {
-            Some(unsent) => unsent.read_again(r, handler),
-            None => NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t,
-        }
-    } else {
-        // SAFETY: the request is live, and the handler is its own.
-        unsafe { handler(r.as_ptr()) }
-    };
+    let rc = enter_content_handler(r).unwrap_or(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t);
 
     // SAFETY: the request is live; this drops the reference that the handler took, or ends it.
     unsafe { ngx_http_finalize_request(r.as_ptr(), rc) };
+}
+
+/// None: there is no handler, or no memory for the body.
+fn enter_content_handler(r: Request) -> Option<ngx_int_t> {
+    let handler = r.fields().content_handler?;
+
+    if r.is_body_streamed() {
+        return Unsent::collect(r).map(|unsent| unsent.read_again(r, handler));
+    }
+
+    // SAFETY: the request is live, and the handler is its own.
+    Some(unsafe { handler(r.as_ptr()) })
 }
 
 /// Nothing to do on a write event.

@@ -195,20 +195,12 @@ fn msec(msec: usize, text: &mut Vec<u8>) {
 
 /// Fills in a variable's value: none if there is not any, an error if memory is out.
 pub fn answer(v: *mut ngx_http_variable_value_t, value: Option<Option<&[u8]>>) -> ngx_int_t {
-    // SAFETY: nginx passes a value to fill in; it does not zero it before.
-    let v = unsafe { &mut *v };
-
-    let Some(value) = value else {
+    let Some(text) = value else {
         return NGX_ERROR as ngx_int_t;
     };
 
-    let text = value.unwrap_or_default();
-    v.set_valid(u32::from(value.is_some()));
-    v.set_not_found(u32::from(value.is_none()));
-    v.set_no_cacheable(1);
-    v.set_escape(0);
-    v.set_len(text.len() as u32);
-    v.data = text.as_ptr().cast_mut();
+    // SAFETY: nginx passes a value to fill in.
+    unsafe { variable::set_value(v, text) };
 
     NGX_OK as ngx_int_t
 }
