@@ -14,7 +14,8 @@ add_block_preprocessor(sub {
     my $block = shift;
 
     $block->set_value(http_config => $Servers . $block->upstreams);
-    $block->set_value(config => 'location /t { proxy_pass http://$arg_u; }') unless defined $block->config;
+    $block->set_value(config => 'location /t { proxy_pass http://$arg_u; proxy_set_header Host test; }')
+        unless defined $block->config;
 
     my (@requests, @answers, @statuses);
     foreach (split ' ', $block->questions // '') {
