@@ -5,6 +5,7 @@
 pub struct Call {
     pub(crate) method: String,
     pub(crate) target: String,
+    pub(crate) host: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
     chunked: bool,
@@ -16,6 +17,7 @@ impl Call {
         Self {
             method: method.to_owned(),
             target: target.to_owned(),
+            host: "localhost".to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
             chunked: false,
@@ -33,6 +35,12 @@ impl Call {
 
     pub fn post(target: &str, body: impl Into<Vec<u8>>) -> Self {
         Self::new("POST", target).body(body)
+    }
+
+    /// Names another host than `localhost`.
+    pub fn host(mut self, host: &str) -> Self {
+        host.clone_into(&mut self.host);
+        self
     }
 
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -62,6 +70,24 @@ impl Call {
         self.header("Connection", "close")
     }
 
+    /// Puts this before the target.
+    pub(crate) fn below(mut self, path: &str) -> Self {
+        self.target.insert_str(0, path);
+        self
+    }
+
+    /// Whether an HTTP/1 server closes after the response.
+    pub(crate) fn closes(&self) -> bool {
+        let connection = self
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("connection"));
+        match connection {
+            Some((_, value)) => value == "close",
+            None => self.version == 0,
+        }
+    }
+
     /// The bytes under HTTP/1.
     pub fn bytes(&self) -> Vec<u8> {
         let (head, body) = self.parts();
@@ -73,10 +99,11 @@ impl Call {
         let Self {
             method,
             target,
+            host,
             version,
             ..
         } = self;
-        let mut head = format!("{method} {target} HTTP/1.{version}\r\nHost: localhost\r\n");
+        let mut head = format!("{method} {target} HTTP/1.{version}\r\nHost: {host}\r\n");
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }

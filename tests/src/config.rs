@@ -15,6 +15,9 @@ pub struct Config {
     http2: bool,
     http: String,
     server: String,
+    /// Further servers on the same ports: their names and what stands in them.
+    virtual_servers: Vec<(String, String)>,
+    log_format: Option<String>,
     location: String,
     upstrand: Option<Upstrand>,
 }
@@ -37,6 +40,8 @@ impl Config {
             http2: false,
             http: String::new(),
             server: String::new(),
+            virtual_servers: Vec::new(),
+            log_format: None,
             location: String::new(),
             upstrand: None,
         }
@@ -77,6 +82,19 @@ impl Config {
     /// Adds to `server {}`.
     pub fn server(mut self, text: &str) -> Self {
         add(&mut self.server, text);
+        self
+    }
+
+    /// Adds a server that requests for this host reach.
+    pub fn virtual_server(mut self, name: &str, text: &str) -> Self {
+        self.virtual_servers
+            .push((name.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// Replaces what stands in a line of the access log.
+    pub fn log_format(mut self, format: &str) -> Self {
+        self.log_format = Some(format.to_owned());
         self
     }
 
@@ -138,6 +156,20 @@ impl Config {
             ),
         };
 
+        let format = match &self.log_format {
+            Some(format) => format.clone(),
+            None => format!("$request_method $request_uri $status{walk}"),
+        };
+        let virtual_servers: String = self
+            .virtual_servers
+            .iter()
+            .map(|(name, text)| {
+                format!(
+                    "server {{\n{listen}\nserver_name {name};\naccess_log access.log walk;\n{text}\n}}\n"
+                )
+            })
+            .collect();
+
         format!(
             "load_module {module};
 {user}
@@ -145,14 +177,14 @@ daemon off;
 worker_processes {workers};
 pid nginx.pid;
 error_log error.log info;
-events {{ worker_connections 500; }}
+events {{ worker_connections 4000; }}
 http {{
 client_body_temp_path client_body;
 proxy_temp_path proxy;
 fastcgi_temp_path fastcgi;
 uwsgi_temp_path uwsgi;
 scgi_temp_path scgi;
-log_format walk '$request_method $request_uri $status{walk}';
+log_format walk '{format}';
 {upstrand}{http}
 server {{
 listen unix:{status};
@@ -164,7 +196,7 @@ server {{
 access_log access.log walk;
 {locations}{server}
 }}
-}}
+{virtual_servers}}}
 "
         )
     }

@@ -1,13 +1,18 @@
 //! An HTTP/1 client that keeps every byte.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::sleep;
 
 use crate::call::Call;
 use crate::message::Response;
 use crate::patience::within;
 use crate::wire::{Body, Framing, Wire, parse_response};
+
+/// Time between two parts of what is sent slowly: nginx sees each of them alone.
+const BREATH: Duration = Duration::from_millis(10);
 
 /// One connection of a client.
 pub struct Http1 {
@@ -24,6 +29,18 @@ impl Http1 {
         }
     }
 
+    /// Like [`Http1::connect`], with so many bytes of room for what nginx sends.
+    pub(crate) async fn connect_with_buffer(address: SocketAddr, bytes: u32) -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(bytes).expect("a socket");
+        let stream = within("connecting", socket.connect(address))
+            .await
+            .expect("nginx listens");
+        Self {
+            wire: Wire::new(stream),
+        }
+    }
+
     /// Sends one call and receives its response.
     pub async fn call(&mut self, call: &Call) -> Response {
         self.send(&call.bytes()).await;
@@ -33,6 +50,14 @@ impl Http1 {
     pub async fn send(&mut self, bytes: &[u8]) {
         let sent = within("sending", self.wire.write(bytes)).await;
         assert!(sent, "nginx closed the connection before it had read all");
+    }
+
+    /// Sends the bytes in ten parts, each some time after the other.
+    pub async fn send_slowly(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(bytes.len().div_ceil(10).max(1)) {
+            self.send(part).await;
+            sleep(BREATH).await;
+        }
     }
 
     /// The next response, to a request of this method; a 1xx counts as one.
@@ -53,6 +78,11 @@ impl Http1 {
             body.bytes.len()
         );
         body.bytes
+    }
+
+    /// Says that it will send no more.
+    pub async fn finish(&mut self) {
+        within("the end of sending", self.wire.finish()).await;
     }
 
     /// All that comes until nginx closes.

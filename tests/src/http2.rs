@@ -42,7 +42,7 @@ impl Http2 {
     async fn exchange(&self, call: &Call) -> Response {
         let mut request = http::Request::builder()
             .method(call.method.as_str())
-            .uri(format!("http://localhost{}", call.target));
+            .uri(format!("http://{}{}", call.host, call.target));
         for (name, value) in &call.headers {
             request = request.header(name, value);
         }

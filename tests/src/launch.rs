@@ -41,6 +41,17 @@ pub(crate) fn command(prefix: &Path, config: &str) -> Command {
     command
 }
 
+/// What `nginx -v` says.
+pub(crate) async fn version() -> String {
+    let output = Command::new(variable("NGINX_BINARY"))
+        .arg("-v")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = output.await.expect("NGINX_BINARY starts");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 /// Hands the sockets to nginx in the way in which one nginx hands them to the next, so that no
 /// port is ever free for others between two steps. (nginx itself crashes on such sockets under
 /// `master_process off`.)

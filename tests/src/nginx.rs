@@ -28,6 +28,9 @@ const FORBIDDEN: [&str; 7] = [
     "panicked at",
 ];
 
+/// Where nginx puts bodies that do not fit into memory.
+const TEMPORARY: [&str; 5] = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+
 /// A running nginx under a folder of its own; its process group is killed when dropped.
 pub struct Nginx {
     prefix: TempDir,
@@ -87,6 +90,17 @@ impl Nginx {
         }
     }
 
+    /// The version of `NGINX_BINARY`.
+    pub async fn version() -> [u32; 3] {
+        let output = within("nginx -v", launch::version()).await;
+        let text = output.split_once("nginx/").map(|(_, version)| version);
+        let mut parts = text.unwrap_or_default().split(['.', ' ', '\n']);
+        [(); 3].map(|()| {
+            let part = parts.next().and_then(|part| part.parse().ok());
+            part.unwrap_or_else(|| panic!("nginx -v says {output:?}"))
+        })
+    }
+
     /// Sends one call on a connection of its own and checks that nothing follows its response.
     pub async fn call(&self, call: Call) -> Response {
         let mut client = self.http1().await;
@@ -107,6 +121,11 @@ impl Nginx {
     /// A new HTTP/1 connection.
     pub async fn http1(&self) -> Http1 {
         Http1::connect(self.http1).await
+    }
+
+    /// The same, with so many bytes of room for what nginx sends.
+    pub async fn http1_with_buffer(&self, bytes: u32) -> Http1 {
+        Http1::connect_with_buffer(self.http1, bytes).await
     }
 
     /// A new HTTP/2 connection, where [`Config::http2`] asked for its port.
@@ -200,12 +219,11 @@ impl Nginx {
     /// Like [`Nginx::stop`], but returns what is wrong: the lines of the error log that should not
     /// be there.
     pub async fn try_stop(mut self) -> Result<(), String> {
-        until("every request ended (stub_status)", async || {
-            Counts::of(&status_socket(self.prefix()))
-                .await
-                .filter(Counts::idle)
-        })
-        .await;
+        self.idle().await;
+        let left = self.temporary_files();
+        if !left.is_empty() {
+            return Err(format!("temporary files left: {left:?}"));
+        }
 
         self.signal(libc::SIGQUIT);
         let master = self.master.as_mut().expect("a running nginx");
@@ -225,6 +243,22 @@ impl Nginx {
         } else {
             Err(lines.join("\n"))
         }
+    }
+
+    /// Waits until no request is under way, by stub_status.
+    pub async fn idle(&self) {
+        until("every request ended (stub_status)", async || {
+            Counts::of(&status_socket(self.prefix()))
+                .await
+                .filter(Counts::idle)
+        })
+        .await;
+    }
+
+    /// What stands in nginx's folders for temporary files.
+    fn temporary_files(&self) -> Vec<PathBuf> {
+        let folders = TEMPORARY.iter().map(|folder| self.prefix().join(folder));
+        folders.flat_map(|folder| files(&folder)).collect()
     }
 
     async fn until_ready(&mut self, workers: usize) {
@@ -264,6 +298,18 @@ impl Drop for Nginx {
             eprintln!("error log of the nginx in question:\n{}", self.error_log());
         }
     }
+}
+
+/// The files in a folder and those below it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![path],
+        })
+        .collect()
 }
 
 /// What a process calls itself: nginx names its kinds of processes so.

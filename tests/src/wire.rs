@@ -42,6 +42,12 @@ impl Wire {
         self.stream.write_all(bytes).await.is_ok()
     }
 
+    /// Closes one direction, after what was written.
+    pub async fn finish(&mut self) {
+        // If the other side has gone already, there is nothing to close.
+        let _ = self.stream.shutdown().await;
+    }
+
     /// All through the blank line; None if the stream ends before it.
     pub async fn head(&mut self) -> Option<Vec<u8>> {
         self.through(b"\r\n\r\n").await
