@@ -6,6 +6,8 @@ use ngx::ffi::{
     ngx_http_phases_NGX_HTTP_REWRITE_PHASE, ngx_http_phases_NGX_HTTP_SERVER_REWRITE_PHASE,
     ngx_http_request_t, ngx_int_t,
 };
+use ngx::log::DebugMask;
+use ngx::ngx_log_debug;
 
 use super::intercept;
 use super::request::{Phase, Record, Resume};
@@ -73,6 +75,7 @@ pub fn suspend(
     record.header_only.set(r.is_header_only());
     r.set_header_only(true);
     record.set_phase(Phase::Suspended(resume));
+    ngx_log_debug!(mask: DebugMask::Http, r.log(), "http upstrand suspends: {resume:?}");
 
     NGX_DONE as ngx_int_t
 }
@@ -87,6 +90,7 @@ unsafe extern "C" fn ngx_http_upstrand_resume(r: *mut ngx_http_request_t) {
     // SAFETY: nginx runs the posted events of live requests only.
     let r = unsafe { Request::new(r) };
 
+    ngx_log_debug!(mask: DebugMask::Http, r.log(), "http upstrand resumes");
     r.fields_mut().write_event_handler = Some(ngx_http_upstrand_empty_handler);
 
     let Some(record) = Record::find(r) else {

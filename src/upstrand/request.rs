@@ -8,7 +8,8 @@ use core::ptr;
 use combined_upstreams_core::rotation::Walk;
 use combined_upstreams_core::trace;
 use ngx::ffi::{NGX_LOG_ERR, ngx_http_upstream_state_t, ngx_str_t};
-use ngx::ngx_log_error;
+use ngx::log::DebugMask;
+use ngx::{ngx_log_debug, ngx_log_error};
 
 use super::conf::{Upstrand, now};
 use super::snapshot::{Snapshot, SnapshotSlot};
@@ -56,7 +57,7 @@ pub enum Phase {
 }
 
 /// Why a request was suspended.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Resume {
     /// The walk goes on.
     Retry,
@@ -67,7 +68,7 @@ pub enum Resume {
 }
 
 /// Where an internal redirect goes, in nginx's terms.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Redirect {
     /// A path, or `@` and the name of a location.
     pub uri: ngx_str_t,
@@ -264,8 +265,16 @@ impl Record {
             exchange,
         })?;
         self.phase.set(Phase::Trying(exchange));
-
         shield(self.request);
+
+        ngx_log_debug!(
+            mask: DebugMask::Http,
+            self.request.log(),
+            "http upstrand \"{}\": try {} \"{}\"",
+            lossy(&visit.upstrand.name),
+            visit.tries.get(),
+            lossy(visit.name())
+        );
 
         Some(())
     }
