@@ -376,7 +376,9 @@ async fn a_client_that_leaves_ends_its_exchange_at_every_stage() {
         .await;
         let bad = failure.backend().await;
         let config = Config::upstrand([&bad, &good]).location(failure.settings());
-        let nginx = Nginx::start(config.location("client_body_buffer_size 1k; proxy_http_version 1.0;")).await;
+        let nginx =
+            Nginx::start(config.location("client_body_buffer_size 1k; proxy_http_version 1.0;"))
+                .await;
 
         // Within the body of the request, before any hop.
         let mut client = nginx.http1().await;
