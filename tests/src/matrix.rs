@@ -161,9 +161,6 @@ impl Matrix {
             None => "",
         };
         let mut config = self.config.clone().log_format(Line::FORMAT);
-        for row in &self.rows {
-            config = config.http(&row.http);
-        }
         for (place, (failure, backend)) in self.failures.iter().zip(bad).enumerate() {
             let name = Hop {
                 place,
@@ -193,6 +190,9 @@ impl Matrix {
                 text += &format!("\n{}", row.text(side));
             }
             config = config.virtual_server(&format!("side{side:02}"), &text);
+        }
+        for row in &self.rows {
+            config = config.http(&row.http);
         }
         config
     }
