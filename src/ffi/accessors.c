@@ -115,8 +115,51 @@ ngx_http_combined_upstreams_cache_is_stale(ngx_http_upstream_t *u)
 }
 
 
+#if (NGX_HTTP_CACHE)
+
+/* nginx's own lookup, which it does not export; the zone is locked */
+
+static ngx_http_file_cache_node_t *
+ngx_http_combined_upstreams_cache_lookup(ngx_http_file_cache_t *cache,
+    u_char *key)
+{
+    ngx_int_t                    rc;
+    ngx_rbtree_key_t             node_key;
+    ngx_rbtree_node_t           *node, *sentinel;
+    ngx_http_file_cache_node_t  *fcn;
+
+    ngx_memcpy((u_char *) &node_key, key, sizeof(ngx_rbtree_key_t));
+
+    node = cache->sh->rbtree.root;
+    sentinel = cache->sh->rbtree.sentinel;
+
+    while (node != sentinel) {
+
+        if (node_key != node->key) {
+            node = (node_key < node->key) ? node->left : node->right;
+            continue;
+        }
+
+        fcn = (ngx_http_file_cache_node_t *) node;
+
+        rc = ngx_memcmp(&key[sizeof(ngx_rbtree_key_t)], fcn->key,
+                        NGX_HTTP_CACHE_KEY_LEN - sizeof(ngx_rbtree_key_t));
+
+        if (rc == 0) {
+            return fcn;
+        }
+
+        node = (rc < 0) ? node->left : node->right;
+    }
+
+    return NULL;
+}
+
+#endif
+
+
 void
-ngx_http_combined_upstreams_cache_forget_error(ngx_http_request_t *r)
+ngx_http_combined_upstreams_cache_forget_hop(ngx_http_request_t *r)
 {
 #if (NGX_HTTP_CACHE)
 
@@ -126,18 +169,27 @@ ngx_http_combined_upstreams_cache_forget_error(ngx_http_request_t *r)
 
     c = r->cache;
 
-    if (c == NULL || c->error == 0 || c->node == NULL) {
+    if (c == NULL || c->node == NULL) {
         return;
     }
 
     cache = c->file_cache;
-    node = c->node;
 
     ngx_shmtx_lock(&cache->shpool->mutex);
 
-    if (node->error == c->error) {
-        node->error = 0;
-        node->valid_sec = 0;
+    /* the request no longer holds its node: it may have been freed */
+
+    node = ngx_http_combined_upstreams_cache_lookup(cache, c->key);
+
+    if (node) {
+        if (node->uses > 0) {
+            node->uses--;
+        }
+
+        if (c->error && node->error == c->error) {
+            node->error = 0;
+            node->valid_sec = 0;
+        }
     }
 
     ngx_shmtx_unlock(&cache->shpool->mutex);

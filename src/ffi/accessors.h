@@ -60,8 +60,11 @@ void ngx_http_combined_upstreams_request_ref(ngx_http_request_t *r);
 /* what is sent is an expired cache entry */
 ngx_uint_t ngx_http_combined_upstreams_cache_is_stale(ngx_http_upstream_t *u);
 
-/* takes an error that nginx made out of the cache again, so that the next hop does not read it */
-void ngx_http_combined_upstreams_cache_forget_error(ngx_http_request_t *r);
+/*
+ * takes out of the cache again what a hop that is over has left in it: an error that nginx made, so
+ * that the next hop does not read it, and the use that it counted (proxy_cache_min_uses)
+ */
+void ngx_http_combined_upstreams_cache_forget_hop(ngx_http_request_t *r);
 
 /*
  * a variable's value: bindgen sets and reads its length, a bit field, bit by bit; NULL: there is

@@ -327,10 +327,11 @@ impl Request {
         }
     }
 
-    /// Takes an error that nginx made out of the cache again.
-    pub fn forget_cached_error(self) {
+    /// Takes out of the cache again what a hop that is over has left in it: an error that nginx
+    /// made, and the use that it counted.
+    pub fn forget_hop_in_cache(self) {
         // SAFETY: the request is valid.
-        unsafe { accessors::ngx_http_combined_upstreams_cache_forget_error(self.as_ptr()) }
+        unsafe { accessors::ngx_http_combined_upstreams_cache_forget_hop(self.as_ptr()) }
     }
 }
 

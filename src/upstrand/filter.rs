@@ -280,6 +280,12 @@ fn release(r: Request, record: &Record, visit: &Visit, response: &Response) {
     fields.post_subrequest = snapshot.post_subrequest;
     if response.source != Source::Nginx {
         fields.err_status = snapshot.err_status;
+
+        // As ngx_http_send_header has it, which the shield kept from knowing.
+        if fields.err_status != 0 {
+            fields.headers_out.status = fields.err_status;
+            fields.headers_out.status_line.len = 0;
+        }
     }
     if visit.upstrand.intercept_errors {
         r.set_error_page(snapshot.error_page());

@@ -105,12 +105,12 @@ unsafe extern "C" fn ngx_http_upstrand_resume(r: *mut ngx_http_request_t) {
 
     match resume {
         Resume::Retry => {
-            r.forget_cached_error();
+            r.forget_hop_in_cache();
             snapshot.restore(r);
             retry(r, record);
         }
         Resume::Intercept(redirect) => {
-            r.forget_cached_error();
+            r.forget_hop_in_cache();
             snapshot.restore(r);
             record.set_phase(Phase::Idle);
             intercept::follow(r, record, redirect);

@@ -4,11 +4,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
+
 use crate::call::Call;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::message::{Request, Response};
 use crate::nginx::Nginx;
+use crate::patience::until;
 use crate::reply::Reply;
 
 /// One kind of request, in one kind of location.
@@ -19,6 +22,7 @@ use crate::reply::Reply;
 pub struct Row {
     pub(crate) name: &'static str,
     pub(crate) server: String,
+    pub(crate) beside: String,
     pub(crate) http: String,
     pub(crate) good: Script,
     pub(crate) client: Client,
@@ -26,6 +30,7 @@ pub struct Row {
     pub(crate) hides: Vec<&'static str>,
     pub(crate) volatile: Vec<&'static str>,
     pub(crate) walks: bool,
+    pub(crate) polls: bool,
     pub(crate) since: [u32; 3],
 }
 
@@ -85,6 +90,7 @@ impl Row {
         Self {
             name,
             server: "location ROW/ { proxy_pass http://TARGET; }".to_owned(),
+            beside: String::new(),
             http: String::new(),
             good: Arc::new(|_| Reply::ok("good").header("X-Good", "yes")),
             client: Rc::new(move |side| Box::pin(client(side))),
@@ -92,6 +98,7 @@ impl Row {
             hides: Vec::new(),
             volatile: Vec::new(),
             walks: true,
+            polls: false,
             since: [0; 3],
         }
     }
@@ -117,6 +124,12 @@ impl Row {
     /// Replaces the row's location by others.
     pub fn server(mut self, text: &str) -> Self {
         text.clone_into(&mut self.server);
+        self
+    }
+
+    /// Adds to the row's server, behind its location.
+    pub fn beside(mut self, text: &str) -> Self {
+        self.beside += &format!("{text}\n");
         self
     }
 
@@ -151,6 +164,12 @@ impl Row {
         self
     }
 
+    /// The client asks again and again: lines of the logs that are alike count once.
+    pub fn polls(mut self) -> Self {
+        self.polls = true;
+        self
+    }
+
     /// The first version of nginx that knows what the row needs.
     pub fn since(mut self, version: [u32; 3]) -> Self {
         self.since = version;
@@ -162,12 +181,13 @@ impl Row {
         self.name
     }
 
-    /// A text of the row's configuration on the side whose number is `side`.
-    pub(crate) fn text(&self, text: &str, side: usize) -> String {
+    /// What the row adds to the server on the side whose number is `side`.
+    pub(crate) fn text(&self, side: usize) -> String {
         let target = match side {
             0 => "good00".to_owned(),
             _ => format!("$upstrand_us{side:02}"),
         };
+        let text = format!("{}\n{}", self.server, self.beside);
         text.replace("TARGET", &target)
             .replace("GOOD", &format!("good{side:02}"))
             .replace("ROW", &format!("/{}", self.name))
@@ -210,6 +230,40 @@ impl Side {
     /// The call as it reaches this side.
     pub fn at(&self, call: Call) -> Call {
         call.below(&format!("/{}", self.row)).host(&self.host)
+    }
+
+    /// Sends the call again and again until the answer's `X-Cache` is another than this.
+    pub async fn until_not(&self, state: &str, call: Call) -> Seen {
+        Seen::of([self.answer_but(state, call).await])
+    }
+
+    /// What so many clients see that send the call at the same time, in the order of `X-Cache`.
+    pub async fn crowd(&self, call: Call, clients: usize) -> Seen {
+        self.crowd_until_not("", call, clients).await
+    }
+
+    /// The same, each of them polling as with [`Side::until_not`].
+    pub async fn crowd_until_not(&self, state: &'static str, call: Call, clients: usize) -> Seen {
+        let mut crowd = JoinSet::new();
+        for _ in 0..clients {
+            let (side, call) = (self.clone(), call.clone());
+            crowd.spawn_local(async move { side.answer_but(state, call).await });
+        }
+
+        let mut answers = Vec::new();
+        while let Some(answer) = crowd.join_next().await {
+            answers.push(answer.expect("an answer"));
+        }
+        answers.sort_by_key(|answer| answer.header("x-cache").map(str::to_owned));
+        Seen::of(answers)
+    }
+
+    async fn answer_but(&self, state: &str, call: Call) -> Response {
+        until(&format!("an answer that is no {state}"), async || {
+            let answer = self.nginx.call(self.at(call.clone())).await;
+            Some(answer).filter(|answer| answer.header("x-cache") != Some(state))
+        })
+        .await
     }
 
     /// The name of this side's server.
