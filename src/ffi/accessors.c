@@ -287,3 +287,27 @@ ngx_http_combined_upstreams_get_value(const ngx_http_variable_value_t *v)
 
     return text;
 }
+
+
+ngx_int_t
+ngx_http_combined_upstreams_kept_variable(ngx_http_request_t *r,
+    ngx_uint_t index, u_char *data, size_t len)
+{
+    ngx_http_variable_value_t  *v;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    for ( /* void */ ; index < cmcf->variables.nelts; index++) {
+
+        v = &r->variables[index];
+
+        if (v->len == len && v->valid && !v->not_found && !v->no_cacheable
+            && ngx_memcmp(v->data, data, len) == 0)
+        {
+            return index;
+        }
+    }
+
+    return NGX_DECLINED;
+}

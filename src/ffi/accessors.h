@@ -75,6 +75,13 @@ void ngx_http_combined_upstreams_set_value(ngx_http_variable_value_t *v,
 ngx_str_t ngx_http_combined_upstreams_get_value(
     const ngx_http_variable_value_t *v);
 
+/*
+ * the index, from the given one on, of a variable that was evaluated for the request, is kept, and
+ * has this value; NGX_DECLINED: there is none
+ */
+ngx_int_t ngx_http_combined_upstreams_kept_variable(ngx_http_request_t *r,
+    ngx_uint_t index, u_char *data, size_t len);
+
 /* the text of $upstream_cache_status for this upstream; NULL: no cache took part */
 ngx_str_t *ngx_http_combined_upstreams_cache_status(ngx_http_upstream_t *u);
 

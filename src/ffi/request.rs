@@ -4,9 +4,9 @@ use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
 use ngx::ffi::{
-    NGX_ERROR, ngx_connection_t, ngx_http_cleanup_pt, ngx_http_core_main_conf_t,
-    ngx_http_core_module, ngx_http_event_handler_pt, ngx_http_post_request, ngx_http_request_t,
-    ngx_http_upstream_state_t, ngx_http_upstream_t, ngx_int_t, ngx_log_t, ngx_pool_cleanup_add,
+    NGX_ERROR, ngx_connection_t, ngx_http_cleanup_pt, ngx_http_event_handler_pt,
+    ngx_http_post_request, ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_upstream_t,
+    ngx_int_t, ngx_log_t, ngx_pool_cleanup_add,
 };
 
 use super::accessors;
@@ -216,16 +216,6 @@ impl Request {
 
     fn connection(self) -> *mut ngx_connection_t {
         self.fields().connection
-    }
-
-    /// The number of variables that the request has a value for.
-    pub fn variable_count(self) -> usize {
-        // SAFETY: the index of a module that every nginx with http has; this is the type of its
-        // main configuration.
-        unsafe {
-            let cmcf = *self.fields().main_conf.add(ngx_http_core_module.ctx_index);
-            (*cmcf.cast::<ngx_http_core_main_conf_t>()).variables.nelts
-        }
     }
 
     /// Runs something of which nothing is to be logged.

@@ -107,30 +107,47 @@ impl VariableIndex {
 /// Whether there is a variable that nginx has evaluated for the request, keeps, and whose value is
 /// this text, for which `test` answers yes. What `test` is given evaluates the variable anew; its
 /// kept value stays, and nothing is logged.
-pub fn any_cached(r: Request, text: &[u8], test: impl Fn(&dyn Fn()) -> bool) -> bool {
-    let count = r.variable_count();
+pub fn any_kept(r: Request, text: &[u8], test: impl Fn(&dyn Fn()) -> bool) -> bool {
+    let mut index = 0;
 
-    (0..count).any(|index| {
+    while let Some(kept) = next_kept(r, index, text) {
         // SAFETY: a request has a value for each variable of its configuration that is indexed.
-        let value = unsafe { &mut *r.fields().variables.add(index) };
+        let value = unsafe { r.fields().variables.add(kept) };
 
-        if value.no_cacheable() != 0 || text_of(value) != Some(text) {
-            return false;
+        // SAFETY: nginx evaluates anew what is not valid, into the value that is put back then.
+        let asks = unsafe {
+            let saved = *value;
+            (*value).set_valid(0);
+
+            let asks = r.silently(|| {
+                test(&|| {
+                    ngx_http_get_indexed_variable(r.as_ptr(), kept);
+                })
+            });
+
+            *value = saved;
+            asks
+        };
+
+        if asks {
+            return true;
         }
+        index = kept + 1;
+    }
 
-        let kept = *value;
-        value.set_valid(0);
+    false
+}
 
-        let asks = r.silently(|| {
-            test(&|| {
-                // SAFETY: the index is one of this configuration; nginx evaluates into the value
-                // that is put back below.
-                unsafe { ngx_http_get_indexed_variable(r.as_ptr(), index) };
-            })
-        });
+fn next_kept(r: Request, index: usize, text: &[u8]) -> Option<usize> {
+    // SAFETY: the request is valid; the function only reads.
+    let kept = unsafe {
+        accessors::ngx_http_combined_upstreams_kept_variable(
+            r.as_ptr(),
+            index,
+            text.as_ptr().cast_mut(),
+            text.len(),
+        )
+    };
 
-        // SAFETY: as above; what nginx wrote is overwritten.
-        unsafe { *r.fields().variables.add(index) = kept };
-        asks
-    })
+    usize::try_from(kept).ok()
 }

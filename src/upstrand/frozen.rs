@@ -41,7 +41,7 @@ pub fn check_stray(r: Request, record: &Record, exchange: Exchange) {
 /// also looked at after the pass directive, it may have been kept only then.
 pub fn is_kept(r: Request, record: &Record, visit: &Visit) -> bool {
     !record.was_looked_at()
-        && variable::any_cached(r, visit.name(), |evaluate| record.probe(evaluate))
+        && variable::any_kept(r, visit.name(), |evaluate| record.probe(evaluate))
 }
 
 /// The error log says so, once in a request.
