@@ -174,6 +174,19 @@ impl Upstream {
         }
     }
 
+    /// The same, to change them.
+    pub fn servers_mut<'a>(&self) -> &'a mut [ngx_http_upstream_server_t] {
+        // SAFETY: `servers` is null or an array of servers; nothing else looks at them meanwhile.
+        unsafe {
+            match (*self.as_ptr()).servers.as_ref() {
+                Some(servers) if servers.nelts > 0 => {
+                    core::slice::from_raw_parts_mut(servers.elts.cast(), servers.nelts)
+                }
+                _ => &mut [],
+            }
+        }
+    }
+
     /// Appends servers, whole as they are.
     pub fn push_servers(self, servers: &[ngx_http_upstream_server_t]) -> ConfResult {
         // SAFETY: in a declared upstream `servers` is an array of servers; the new elements are

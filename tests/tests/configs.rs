@@ -77,7 +77,7 @@ fn judge(verdict: &Verdict, valid: bool) -> Result<(), String> {
         .filter(|line| line.contains("[emerg]"))
         .collect();
 
-    if ["Sanitizer", "runtime error", "panicked"]
+    if ["ERROR: AddressSanitizer", "runtime error", "panicked"]
         .iter()
         .any(|word| verdict.stderr.contains(word))
     {
