@@ -15,6 +15,7 @@ use super::module;
 
 /// An upstream of the configuration that is being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
 pub struct Upstream(NonNull<ngx_http_upstream_srv_conf_t>);
 
 /// What a balancer lets a `server` line say (nginx: `NGX_HTTP_UPSTREAM_BACKUP` and so on).
@@ -62,17 +63,27 @@ impl Upstream {
     /// All upstreams known so far that the configuration declares (those that nginx implies from a
     /// URL are none), in the order in which nginx came to know them.
     pub fn declared(cf: Conf) -> impl Iterator<Item = Self> {
-        all(cf)
+        Self::all(cf)
             .iter()
-            .filter_map(|uscf| NonNull::new(*uscf).map(Self))
-            .filter(|upstream| upstream.flags() & NGX_HTTP_UPSTREAM_CREATE as usize != 0)
+            .copied()
+            .filter(|upstream| upstream.is_declared())
+    }
+
+    /// All upstreams known so far, those that a URL implies included, as nginx lists them.
+    pub fn all<'a>(cf: Conf) -> &'a [Self] {
+        list(cf)
+    }
+
+    /// Whether it has a block, or is a singlet.
+    pub fn is_declared(self) -> bool {
+        self.flags() & NGX_HTTP_UPSTREAM_CREATE as usize != 0
     }
 
     /// Lets nginx see this upstream after another one, which was declared before it: a URL may have
     /// implied this one still earlier.
     pub fn move_behind(self, other: Self, cf: Conf) {
-        let all = all(cf);
-        let place = |upstream: Self| all.iter().rposition(|uscf| *uscf == upstream.as_ptr());
+        let all = list(cf);
+        let place = |upstream: Self| all.iter().rposition(|other| *other == upstream);
 
         if let (Some(from), Some(other)) = (place(self), place(other)) {
             if from < other {
@@ -163,6 +174,19 @@ impl Upstream {
         }
     }
 
+    /// The same, to change them.
+    pub fn servers_mut<'a>(&self) -> &'a mut [ngx_http_upstream_server_t] {
+        // SAFETY: `servers` is null or an array of servers; nothing else looks at them meanwhile.
+        unsafe {
+            match (*self.as_ptr()).servers.as_ref() {
+                Some(servers) if servers.nelts > 0 => {
+                    core::slice::from_raw_parts_mut(servers.elts.cast(), servers.nelts)
+                }
+                _ => &mut [],
+            }
+        }
+    }
+
     /// Appends servers, whole as they are.
     pub fn push_servers(self, servers: &[ngx_http_upstream_server_t]) -> ConfResult {
         // SAFETY: in a declared upstream `servers` is an array of servers; the new elements are
@@ -186,8 +210,8 @@ impl Upstream {
     }
 }
 
-/// Every upstream known so far, those that a URL implies included.
-fn all<'a>(cf: Conf) -> &'a mut [*mut ngx_http_upstream_srv_conf_t] {
+/// nginx's list of all upstreams.
+fn list<'a>(cf: Conf) -> &'a mut [Upstream] {
     // SAFETY: the index of a module that every nginx with http has.
     let index = unsafe { ngx_http_upstream_module.ctx_index };
 
@@ -195,8 +219,8 @@ fn all<'a>(cf: Conf) -> &'a mut [*mut ngx_http_upstream_srv_conf_t] {
     let umcf = unsafe { cf.main_conf::<ngx_http_upstream_main_conf_t>(index) };
 
     match umcf.map(|umcf| &umcf.upstreams) {
-        // SAFETY: the array holds pointers to upstreams; while a directive's function runs nobody
-        // else looks at it.
+        // SAFETY: the array holds pointers to upstreams, none of them null, and an `Upstream` is such
+        // a pointer; while a directive's function runs nobody else looks at the array.
         Some(array) if array.nelts > 0 => unsafe {
             core::slice::from_raw_parts_mut(array.elts.cast(), array.nelts)
         },

@@ -6,6 +6,7 @@ use core::fmt;
 use combined_upstreams_core::weight;
 use ngx::ffi::{ngx_command_t, ngx_conf_t, ngx_http_upstream_server_t, ngx_str_t};
 
+use super::conf;
 use crate::ffi::conf::{Conf, ConfError, ConfResult, Unit, lossy, number, time};
 use crate::ffi::upstream::{Ability, Upstream};
 
@@ -83,7 +84,7 @@ fn add_upstream(cf: Conf) -> ConfResult {
         return Err(Error::Recursion(name.as_bytes()).into());
     }
 
-    let source = Upstream::find(cf, name.as_bytes()).ok_or(Error::NotFound(name.as_bytes()))?;
+    let source = conf::find(cf, name.as_bytes()).ok_or(Error::NotFound(name.as_bytes()))?;
     let parameters = Parameters::parse(words, host)?;
 
     let too_big = || Error::WeightTooBig(host.name());

@@ -6,6 +6,7 @@ use core::ptr;
 
 use ngx::ffi::{ngx_conf_t, ngx_http_upstream_init_peer_pt};
 
+use super::index::Index;
 use crate::ffi::conf::Conf;
 use crate::ffi::upstream::Upstream;
 
@@ -16,6 +17,8 @@ pub struct HostConf {
     pub host: Cell<Option<Upstream>>,
     /// Whether its balancer is `random`, once a singlet has asked.
     pub random: Cell<Option<bool>>,
+    /// In the upstream that was declared first: all of them by their names.
+    pub index: Cell<Option<&'static Index>>,
     /// `extend_single_peers`
     pub extends: Cell<bool>,
     /// The balancer's own way to prepare the choice of a peer, where ours stands before it.
@@ -28,6 +31,23 @@ impl HostConf {
         // SAFETY: `create_srv_conf` makes this the module's configuration.
         unsafe { upstream.srv_conf() }
     }
+}
+
+/// The declared upstream of that name, in whatever case.
+pub fn find(cf: Conf, name: &[u8]) -> Option<Upstream> {
+    index(cf)
+        .and_then(|index| index.find(cf, name))
+        .or_else(|| Upstream::find(cf, name))
+}
+
+fn index(cf: Conf) -> Option<&'static Index> {
+    let place = &Upstream::declared(cf).find_map(HostConf::of)?.index;
+
+    if place.get().is_none() {
+        place.set(cf.keep(Index::default()).map(|index| &*index));
+    }
+
+    place.get()
 }
 
 /// nginx calls this for each upstream {} block, and for each other one that may hold servers.

@@ -3,4 +3,5 @@
 pub mod add;
 pub mod conf;
 pub mod extend;
+mod index;
 pub mod singlets;

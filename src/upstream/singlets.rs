@@ -107,6 +107,11 @@ unsafe extern "C" fn ngx_http_upstream_init_singlet(
 }
 
 fn init(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult {
+    // The directives `hash`, `ip_hash` and `random` take this ability from the host's lines.
+    if !host.supports(Ability::Backup) {
+        level(singlet);
+    }
+
     if needs_shield(cf, singlet, host)? {
         let shield: Vec<_> = singlet
             .servers()
@@ -121,6 +126,16 @@ fn init(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult {
     singlet::init_like(cf, singlet, host)
 }
 
+/// The weight of the only active server matters to nobody; but a consistent hash has a table of
+/// 2.5 KB for each unit of it.
+fn level(singlet: Upstream) {
+    for server in singlet.servers_mut() {
+        if server.backup() == 0 {
+            server.weight = 1;
+        }
+    }
+}
+
 /// Once `random` (from nginx 1.27.3 on) has given up a lone main server without a draw, it draws
 /// among the backup ones, from a table that is as long as there are main servers. With servers
 /// beside it that are down, it gives up by drawing too often, and never draws again.
@@ -129,7 +144,6 @@ fn needs_shield(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult<bool>
         return Ok(false);
     };
 
-    // The directive `random` takes this ability from the host's lines.
     if host.supports(Ability::Backup)
         || !singlet.servers().iter().any(|server| server.backup() != 0)
     {
