@@ -8,6 +8,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
+use crate::gateway::{self, Protocol};
+use crate::http2_backend;
 use crate::message::Request;
 use crate::patience::until;
 use crate::reply::{Reply, Then};
@@ -21,10 +23,17 @@ pub struct Backend {
 }
 
 #[derive(Default)]
-struct Record {
+pub(crate) struct Record {
     connections: AtomicUsize,
     open: AtomicUsize,
     requests: Mutex<Vec<Request>>,
+}
+
+impl Record {
+    pub(crate) fn add(&self, request: &Request) {
+        let mut requests = self.requests.lock().expect("no panic");
+        requests.push(request.clone());
+    }
 }
 
 enum Life {
@@ -33,13 +42,15 @@ enum Life {
     Refusing(#[expect(dead_code, reason = "held for its port")] TcpSocket),
 }
 
-type Script = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
+pub(crate) type Script = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
 
 /// When a request is answered.
 #[derive(Clone, Copy, PartialEq)]
 enum Moment {
     WhenWhole,
     AfterHead,
+    /// When it is whole, in another protocol than HTTP/1.
+    Speaking(Protocol),
 }
 
 impl Backend {
@@ -56,6 +67,18 @@ impl Backend {
     /// Answers without reading the body, and closes.
     pub async fn answering_early(reply: Reply) -> Self {
         Self::serving(Arc::new(move |_| reply.clone()), Moment::AfterHead).await
+    }
+
+    /// Answers each request as `script` says, in this protocol.
+    pub async fn speaking(
+        protocol: Protocol,
+        script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let moment = match protocol {
+            Protocol::Http1 => Moment::WhenWhole,
+            other => Moment::Speaking(other),
+        };
+        Self::serving(Arc::new(script), moment).await
     }
 
     /// Refuses every connection.
@@ -149,18 +172,53 @@ async fn serve(
     moment: Moment,
     record: &Record,
 ) {
+    match moment {
+        Moment::Speaking(Protocol::Http2) => {
+            return http2_backend::serve(stream, connection, &script, record).await;
+        }
+        Moment::Speaking(protocol) => {
+            return serve_gateway(stream, connection, &script, protocol, record).await;
+        }
+        Moment::WhenWhole | Moment::AfterHead => {}
+    }
     let mut wire = Wire::new(stream);
 
     while let Some(request) = read_request(&mut wire, connection, moment).await {
         let broken_off = !request.whole && moment == Moment::WhenWhole;
-        record
-            .requests
-            .lock()
-            .expect("no panic")
-            .push(request.clone());
+        record.add(&request);
         if broken_off || !answer(&mut wire, &request, &script(&request)).await {
             return;
         }
+    }
+}
+
+/// One request of a connection in one of the CGI-like protocols.
+async fn serve_gateway(
+    stream: TcpStream,
+    connection: usize,
+    script: &Script,
+    protocol: Protocol,
+    record: &Record,
+) {
+    let mut wire = Wire::new(stream);
+    let Some(request) = gateway::read(protocol, &mut wire, connection).await else {
+        return;
+    };
+    record.add(&request);
+
+    let reply = script(&request);
+    wire.write(&gateway::write(protocol, &reply, request.method == "HEAD"))
+        .await;
+    match reply.then {
+        Then::Stall => drop(wire.rest().await),
+        Then::Endless => {
+            let more = match protocol {
+                Protocol::Fastcgi => gateway::stdout(&[b'~'; 16 * 1024]),
+                _ => vec![b'~'; 16 * 1024],
+            };
+            while wire.write(&more).await {}
+        }
+        Then::Next | Then::Close | Then::Echo => {}
     }
 }
 
@@ -170,7 +228,7 @@ async fn read_request(wire: &mut Wire, connection: usize, moment: Moment) -> Opt
 
     let framing = Framing::of(&headers).unwrap_or(Framing::Length(0));
     let body = match moment {
-        Moment::WhenWhole => wire.body(framing).await,
+        Moment::WhenWhole | Moment::Speaking(_) => wire.body(framing).await,
         Moment::AfterHead => Body {
             bytes: Vec::new(),
             trailers: Default::default(),

@@ -1,6 +1,7 @@
 //! The ways in which a hop fails.
 
 use crate::backend::Backend;
+use crate::gateway::Protocol;
 use crate::reply::Reply;
 
 /// One way to fail. `error timeout 5xx` covers them all.
@@ -30,6 +31,11 @@ impl Failure {
 
     /// A backend that fails so.
     pub async fn backend(self) -> Backend {
+        self.speaking(Protocol::Http1).await
+    }
+
+    /// A backend that fails so, in this protocol.
+    pub async fn speaking(self, protocol: Protocol) -> Backend {
         let unavailable = Reply::status(503).header("X-Failed", "yes");
         let reply = match self {
             Self::Refused => return Backend::refusing(),
@@ -41,7 +47,7 @@ impl Failure {
             Self::Garbage => Reply::garbage(),
             Self::Timeout => Reply::silence(),
         };
-        Backend::answering(reply).await
+        Backend::speaking(protocol, move |_| reply.clone()).await
     }
 
     /// What lets it happen in good time. (Only a timeout needs anything: elsewhere a short one would

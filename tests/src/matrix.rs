@@ -14,6 +14,7 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::gateway::Protocol;
 use crate::message::Request;
 use crate::nginx::Nginx;
 use crate::reply::Reply;
@@ -34,6 +35,7 @@ const SHOWN: usize = 4;
 pub struct Matrix {
     rows: Vec<Row>,
     failures: Vec<Failure>,
+    protocol: Protocol,
     config: Config,
     /// What stands in each upstream beside its server; none: connections are not kept.
     upstream: Option<String>,
@@ -44,6 +46,7 @@ impl Matrix {
         Self {
             rows: rows.into_iter().collect(),
             failures: Failure::ALL.to_vec(),
+            protocol: Protocol::Http1,
             config: Config::new(),
             upstream: None,
         }
@@ -52,6 +55,12 @@ impl Matrix {
     /// Crosses the rows with these failures only; each has a backend of its own.
     pub fn failing(mut self, failures: &[Failure]) -> Self {
         self.failures = failures.to_vec();
+        self
+    }
+
+    /// All backends speak this.
+    pub fn speaking(mut self, protocol: Protocol) -> Self {
+        self.protocol = protocol;
         self
     }
 
@@ -81,7 +90,7 @@ impl Matrix {
         let ways = self.ways();
         let mut bad = Vec::new();
         for failure in &self.failures {
-            bad.push(failure.backend().await);
+            bad.push(failure.speaking(self.protocol).await);
         }
         let mut good = Vec::new();
         for _ in &ways {
@@ -116,7 +125,8 @@ impl Matrix {
         assert!(differences.is_empty(), "\n{}", differences.join("\n"));
     }
 
-    /// The failing hops of each side: none on the first, which is plain.
+    /// The failing hops of each side: none on the first, which is plain, nor on the second, whose
+    /// first hop is good.
     fn ways(&self) -> Vec<Vec<Hop>> {
         let hops = self.failures.iter().enumerate();
         let hops: Vec<_> = hops
@@ -130,7 +140,11 @@ impl Matrix {
         let next = hops.iter().cycle().skip(1);
         let two = hops.iter().zip(next);
         let two = two.map(|(first, second)| vec![*first, *second]);
-        std::iter::once(Vec::new()).chain(one).chain(two).collect()
+        [Vec::new(), Vec::new()]
+            .into_iter()
+            .chain(one)
+            .chain(two)
+            .collect()
     }
 
     /// A backend that answers the requests of all rows, told by their paths.
@@ -140,11 +154,11 @@ impl Matrix {
             .iter()
             .map(|row| (row.name.to_owned(), row.good.clone()))
             .collect();
-        Backend::each(move |request| match scripts.get(row_of(&request.target)) {
+        let script = move |request: &Request| match scripts.get(row_of(&request.target)) {
             Some(script) => script(request),
             None => Reply::status(404).body("no row"),
-        })
-        .await
+        };
+        Backend::speaking(self.protocol, script).await
     }
 
     fn text(

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
+
 use crate::call::chunks;
 
 /// One response, and what follows it.
@@ -132,6 +134,15 @@ impl Reply {
         self
     }
 
+    pub(crate) fn is_raw(&self) -> bool {
+        matches!(self.start, Start::Raw(_))
+    }
+
+    /// Whether it ends before its announced length.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        matches!(self.length, Length::Announced(length) if length > self.body.len())
+    }
+
     /// The bytes to send, without a body to HEAD; the connection ends after them if `closing`.
     pub(crate) fn bytes(&self, to_head: bool, closing: bool) -> Vec<u8> {
         let status = match &self.start {
@@ -162,6 +173,28 @@ impl Reply {
             bytes.extend(self.framed_body());
         }
         bytes
+    }
+
+    /// The head, the body and the trailers under HTTP/2; None: it says nothing at all.
+    pub(crate) fn http2(&self) -> Option<(http::Response<()>, Vec<u8>, HeaderMap)> {
+        let Start::Status(status) = self.start else {
+            return None;
+        };
+
+        let mut head = http::Response::builder().status(status);
+        for (name, value) in &self.headers {
+            head = head.header(name, value);
+        }
+        let pair = |(name, value): &(String, String)| {
+            let name = HeaderName::from_bytes(name.as_bytes()).expect("a trailer's name");
+            (
+                name,
+                HeaderValue::from_str(value).expect("a trailer's value"),
+            )
+        };
+        let trailers = self.trailers.iter().map(pair).collect();
+        let head = head.body(()).expect("a response");
+        Some((head, self.body.clone(), trailers))
     }
 
     fn framed_body(&self) -> Vec<u8> {

@@ -84,6 +84,17 @@ impl Wire {
         }
     }
 
+    /// So many bytes; None if the stream ends before.
+    pub async fn exactly(&mut self, length: usize) -> Option<Vec<u8>> {
+        let whole = self.read_up_to(length).await;
+        whole.then(|| self.take(length))
+    }
+
+    /// All through `end`; None if the stream ends before it.
+    pub async fn until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
+        self.through(end).await
+    }
+
     /// Everything until the other side closes.
     pub async fn rest(&mut self) -> Vec<u8> {
         while self.more().await {}
