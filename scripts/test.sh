@@ -11,7 +11,7 @@
 #            faults   tests/: misbehaving backends and hand-made clients
 #            builds   the ways to build: for a configured tree (by scripts/build.sh), with the nginx that cargo
 #                     carries along, and by nginx's own ./configure, dynamic and static
-#            docs     the examples in the documentation, with the requests and answers that it shows
+#            docs     the examples in the documentation, with the requests and answers that it shows; its links
 #            examples scripts/run.sh --check with each example
 #            scripts  what the scripts say when something is wrong
 # FILE     a suite: t/walk.t

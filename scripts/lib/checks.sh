@@ -144,7 +144,7 @@ run_docs_step() {
 
 run_docs() {
     export TEST_NGINX_SERVER_PORT=$PORT_BASE
-    prove --verbose t/docs/examples.t
+    prove --verbose t/docs
 }
 
 # --- examples
