@@ -9,6 +9,9 @@
 # --check      starts it on free ports, sends the requests, shows each with its answer, stops nginx, and fails
 #              if one is not as it should be
 #
+# An example is nginx.conf, further processes (each node-*.conf beside it is an nginx of its own), requests.sh with
+# the requests to try, and perhaps check.sh with what a single request cannot show.
+#
 # Everything is made under target/. nginx needs no root.
 set -euo pipefail
 
@@ -22,6 +25,7 @@ example=quickstart
 port=$EXAMPLE_PORT
 check=no
 failures=0
+declare -A nginx_of=()      # process ids
 
 parse_arguments() {
     while [ $# -gt 0 ]; do
@@ -54,7 +58,10 @@ lay_out() {
     mkdir -p "$prefix/logs" "$prefix/modules"
     cp -R "$ROOT/examples/$example/." "$prefix"
     ln -s "$MODULE" "$prefix/modules/"
-    move_ports "$prefix/nginx.conf"
+
+    find "$prefix" \( -name '*.conf' -o -name '*.inc' \) -print | while read -r file; do
+        move_ports "$file"
+    done
 }
 
 move_ports() {
@@ -76,7 +83,12 @@ require_free_ports() {
         if port_is_used "$used"; then
             die "port $used is in use; stop what listens there, or choose others: scripts/run.sh --port 9010"
         fi
-    done < <(sed -n -E 's/^ *listen +127\.0\.0\.1:([0-9]+).*/\1/p' "$ROOT/examples/$example/nginx.conf")
+    done < <(ports_of "$ROOT/examples/$example/"*.conf)
+}
+
+# Prints the ports that configurations listen on.
+ports_of() {
+    sed -n -E 's/^ *listen +127\.0\.0\.1:([0-9]+).*/\1/p' "$@"
 }
 
 run_in_foreground() {
@@ -86,7 +98,13 @@ run_in_foreground() {
     say "nginx listens on 127.0.0.1:$port. Ctrl-C ends it. In another terminal:"
     each_request show_request
     say
-    exec "$BINARY" -p "$prefix" -c nginx.conf -g 'daemon off;'
+
+    if compgen -G "$prefix/node-*.conf" >/dev/null; then
+        start_all
+        wait
+    else
+        exec "$BINARY" -p "$prefix" -c nginx.conf -g 'daemon off;'
+    fi
 }
 
 run_check() {
@@ -95,28 +113,66 @@ run_check() {
     reserve_ports
     port=$PORT_BASE
     lay_out
-    start_nginx
+    start_all
     each_request check_request
 
-    if grep -E '\[(alert|emerg|crit)\]' "$prefix/logs/error.log" >&2; then
+    if [ -f "$prefix/check.sh" ]; then
+        # shellcheck source=/dev/null
+        . "$prefix/check.sh"
+    fi
+
+    if cat "$prefix"/logs/*error.log | grep -E '\[(alert|emerg|crit)\]' >&2; then
         die "nginx logged errors"
     fi
 
-    [ "$failures" -eq 0 ] || die "$failures requests were not answered as they should be"
+    [ "$failures" -eq 0 ] || die "$failures results are not as they should be"
     say "all as it should be"
 }
 
-start_nginx() {
-    "$BINARY" -p "$prefix" -c nginx.conf -g 'daemon off;' >"$prefix/logs/stdout" 2>"$prefix/logs/stderr" &
-    nginx=$!
-    on_exit "kill -QUIT $nginx 2>/dev/null && wait $nginx"
+start_all() {
+    local name
 
-    until port_is_used "$port"; do
-        if ! kill -0 "$nginx" 2>/dev/null; then
-            die "nginx did not start: $(head -n 1 "$prefix/logs/stderr")"
-        fi
-        sleep 0.05
+    for name in nginx $(find "$prefix" -name 'node-*.conf' -printf '%f\n' | sort); do
+        start_nginx "${name%.conf}"
     done
+}
+
+# start_nginx NAME: that of NAME.conf; waits until it listens on all of its ports.
+start_nginx() {
+    local name=$1 listened pid
+
+    "$BINARY" -p "$prefix" -c "$name.conf" -g 'daemon off;' >"$prefix/logs/$name.out" 2>"$prefix/logs/$name.err" &
+    pid=$!
+    nginx_of[$name]=$pid
+    on_exit "kill -QUIT $pid 2>/dev/null && wait $pid"
+
+    for listened in $(ports_of "$prefix/$name.conf"); do
+        until port_is_used "$listened"; do
+            if ! kill -0 "$pid" 2>/dev/null; then
+                die "nginx did not start: $(head -n 1 "$prefix/logs/$name.err")"
+            fi
+            sleep 0.05
+        done
+    done
+}
+
+# stop_nginx NAME: at once, for check.sh.
+stop_nginx() {
+    kill -TERM "${nginx_of[$1]}"
+    wait "${nginx_of[$1]}" || true
+}
+
+# expect WHAT COMMAND...: for check.sh, a command that succeeds if all is as it should be.
+expect() {
+    local what=$1
+    shift
+
+    if "$@"; then
+        say "ok    $what"
+    else
+        say "FAIL  $what"
+        failures=$((failures + 1))
+    fi
 }
 
 # Calls a function for each line of the example's requests.sh.

@@ -11,6 +11,7 @@
 #            faults   tests/: misbehaving backends and hand-made clients
 #            builds   the ways to build: for a configured tree (by scripts/build.sh), with the nginx that cargo
 #                     carries along, and by nginx's own ./configure, dynamic and static
+#            docs     the examples in the documentation, with the requests and answers that it shows; its links
 #            examples scripts/run.sh --check with each example
 #            scripts  what the scripts say when something is wrong
 # FILE     a suite: t/walk.t
@@ -28,7 +29,7 @@ set -euo pipefail
 # shellcheck source=lib/checks.sh
 . "$LIB/checks.sh"
 
-ALL_STEPS=(style core layout suites faults builds examples scripts)
+ALL_STEPS=(style core layout suites faults builds docs examples scripts)
 
 nginxes=()
 steps=()
@@ -140,6 +141,10 @@ main() {
 
     if wants builds; then
         run_build_steps
+    fi
+
+    if wants docs; then
+        run_docs_step
     fi
 
     if wants examples; then

@@ -5,7 +5,7 @@
 
 run_style_steps() {
     step "rustfmt" "$LOGS/rustfmt" cargo fmt --all --check
-    step "shellcheck" "$LOGS/shellcheck" shellcheck -x -a scripts/*.sh .ci/run
+    step "shellcheck" "$LOGS/shellcheck" shellcheck -x -a scripts/*.sh .ci/run examples/*/*.sh
     step "clippy" "$LOGS/clippy" run_clippy
 
     if has_command cargo-deny; then
@@ -128,6 +128,23 @@ http {
 EOF
 
     "$binary" -t -e stderr -p "$RUN/load" -c nginx.conf
+}
+
+# --- documentation
+
+run_docs_step() {
+    local nginx
+    nginx=$(pinned "" default)
+    step "build for nginx $nginx" "$LOGS/build-docs" build_with_environment "$nginx"
+
+    if load_environment "$LOGS/build-docs"; then
+        step "examples of the documentation" "$LOGS/docs" run_docs
+    fi
+}
+
+run_docs() {
+    export TEST_NGINX_SERVER_PORT=$PORT_BASE
+    prove --verbose t/docs
 }
 
 # --- examples

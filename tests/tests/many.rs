@@ -1,5 +1,7 @@
 //! Long walks and many of them.
 
+use std::collections::HashMap;
+
 use harness::{Backend, Call, Config, Failure, Http1, Nginx, Reply, all};
 
 #[tokio::test]
@@ -87,4 +89,62 @@ async fn ask(clients: Vec<Http1>, count: usize) -> Vec<Http1> {
         }
     }))
     .await
+}
+
+/// How much memory a failed hop may keep until its request ends, in bytes.
+const HOP: usize = 4096;
+
+#[tokio::test]
+async fn a_failed_hop_keeps_less_than_four_kilobytes() {
+    let few = most_memory(1).await;
+    let many = most_memory(201).await;
+
+    match many.checked_sub(few) {
+        None | Some(0) => println!("this nginx does not log what it allocates"),
+        Some(more) => {
+            println!("a failed hop keeps {} bytes", more / 200);
+            assert!(more / 200 < HOP, "{few} bytes, then {many}");
+        }
+    }
+}
+
+/// The most bytes that a worker has allocated at a time for a request with so many failed hops, by nginx's debug log.
+async fn most_memory(failed: usize) -> usize {
+    let (bad, good) = (
+        Failure::SmallBody.backend().await,
+        Backend::answering(Reply::ok("good")).await,
+    );
+    let members = std::iter::repeat_n(&bad, failed).chain([&good]);
+    let config = Config::upstrand(members).http("error_log alloc.log debug_alloc;");
+    let nginx = Nginx::start(config).await;
+    assert_eq!(nginx.get("/").await.text(), "good");
+
+    let log = std::fs::read_to_string(nginx.prefix().join("alloc.log")).expect("a log");
+    nginx.stop().await;
+
+    let mut allocated = HashMap::new();
+    let (mut bytes, mut most) = (0, 0);
+    for line in log.lines() {
+        if let Some((_, place)) = line.split_once(" free: ") {
+            let place = place.split(',').next().unwrap_or_default();
+            bytes -= allocated.remove(place).unwrap_or(0);
+        } else if let Some((place, size)) = allocation(line) {
+            bytes += size;
+            most = most.max(bytes);
+            allocated.insert(place.to_owned(), size);
+        }
+    }
+
+    most
+}
+
+/// `malloc: 55D0C8E8A2B0:1024`, `posix_memalign: 55D0C8E8A2B0:512 @16`
+fn allocation(line: &str) -> Option<(&str, usize)> {
+    let (_, what) = line
+        .split_once(" malloc: ")
+        .or_else(|| line.split_once(" posix_memalign: "))?;
+    let (place, size) = what.split_once(':')?;
+    let size = size.split(' ').next()?.parse().ok()?;
+
+    Some((place, size))
 }
