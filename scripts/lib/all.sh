@@ -15,8 +15,8 @@ LIB=$(dirname "${BASH_SOURCE[0]}")
 . "$LIB/nginx.sh"
 # shellcheck source=module.sh
 . "$LIB/module.sh"
-# shellcheck source=sources.sh
-. "$LIB/sources.sh"
+# shellcheck source=packaging.sh
+. "$LIB/packaging.sh"
 # shellcheck source=test-nginx.sh
 . "$LIB/test-nginx.sh"
 # shellcheck source=ports.sh

@@ -34,8 +34,8 @@ expect_refused() {
 
 # Prints every file and link of the system that a package could have made.
 list_system() {
-    find /etc /usr /var -xdev \( -path /var/lib/dpkg/triggers -o -path /var/log -o -path /var/cache -o -path /var/lib/rpm \
-        -o -path /usr/lib/sysimage \) -prune -o \( -type f -o -type l -o -type d \) -print | grep -v '^/var/lib/dpkg/[^/]*$' | sort
+    find /etc /usr /var -xdev -path /var/lib/dpkg/triggers -prune -o -path /var/log -prune -o -path /var/cache -prune -o \
+        -print | grep -v '^/var/lib/dpkg/[^/]*$' | sort
 }
 
 add_site() {

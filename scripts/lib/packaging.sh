@@ -1,4 +1,4 @@
-# The archives that packages are made from: the source, and the crates that it needs.
+# What scripts make packages and releases from: the archives of the source and of the crates that it needs.
 # shellcheck shell=bash disable=SC2034 # variables set for the scripts
 
 PROJECT="nginx-combined-upstreams"
@@ -42,7 +42,7 @@ list_sources() {
 # for it, and they are the largest ones. Made once for a Cargo.lock.
 make_vendor_archive() {
     local file=$1 cached
-    cached=$TARGET/packages/vendor/$(cat "$ROOT/Cargo.lock" "$ROOT/Cargo.toml" "$LIB/sources.sh" | sha256sum |
+    cached=$TARGET/packages/vendor/$(cat "$ROOT/Cargo.lock" "$ROOT/Cargo.toml" "$LIB/packaging.sh" | sha256sum |
         cut -c 1-16).tar.gz
 
     if [ ! -f "$cached" ]; then
@@ -106,6 +106,19 @@ tar_reproducibly() {
 
     tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode='u+rw,go=u-w' --format=gnu \
         --mtime="@$date" "$@" | gzip --no-name -9 >"$file"
+}
+
+# Prints arguments for rpmbuild: the macros that a system of that name has (el9, amzn2023, fc44).
+dist_macros() {
+    local dist=$1
+
+    printf '%s\n' --define "dist .$dist"
+
+    case $dist in
+        el*) printf '%s\n' --define "rhel ${dist#el}" ;;
+        fc*) printf '%s\n' --define "fedora ${dist#fc}" ;;
+        amzn*) printf '%s\n' --define "amzn ${dist#amzn}" ;;
+    esac
 }
 
 # Prints the path of cargo itself where the one in the PATH is rustup's, which finds it by the user's home.
