@@ -15,11 +15,15 @@ LIB=$(dirname "${BASH_SOURCE[0]}")
 . "$LIB/nginx.sh"
 # shellcheck source=module.sh
 . "$LIB/module.sh"
+# shellcheck source=packaging.sh
+. "$LIB/packaging.sh"
 # shellcheck source=test-nginx.sh
 . "$LIB/test-nginx.sh"
 # shellcheck source=ports.sh
 . "$LIB/ports.sh"
 # shellcheck source=processes.sh
 . "$LIB/processes.sh"
+# shellcheck source=private-root.sh
+. "$LIB/private-root.sh"
 # shellcheck source=steps.sh
 . "$LIB/steps.sh"

@@ -50,6 +50,25 @@ missing_test_packages() {
     need shellcheck ShellCheck has_command shellcheck
 }
 
+# Beyond those that the tests need, whose nginx is the one that a package is for.
+missing_package_packages() {
+    need nginx nginx has_nginx
+    need nginx-dev nginx-mod-devel has_nginx_headers
+    need rpm rpm-build has_command rpmbuild
+    need rpmlint rpmlint has_command rpmlint
+    need debugedit debugedit has_command find-debuginfo
+    need elfutils elfutils has_command eu-strip
+    need cpio cpio has_command cpio
+    need file file has_command file
+
+    if is_debian; then
+        need dpkg-dev dpkg-dev has_command dpkg-buildpackage
+        need debhelper debhelper has_command dh
+        need fakeroot fakeroot has_command fakeroot
+        need lintian lintian has_command lintian
+    fi
+}
+
 is_debian() {
     has_command apt-get
 }
