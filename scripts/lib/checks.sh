@@ -158,6 +158,7 @@ run_example_steps() {
     done
 
     step "run.sh in the foreground" "$LOGS/foreground" check_foreground
+    step "run.sh with several processes" "$LOGS/foreground-nodes" check_foreground_of_nodes
 }
 
 # It answers, and a Ctrl-C ends it.
@@ -178,6 +179,25 @@ check_foreground() {
     wait "$pid"
     rm -rf "$TARGET/run/quickstart-$PORT_BASE"
     grep -F 'curl -i' "$RUN/foreground"
+}
+
+# The end of the script is that of all its processes.
+check_foreground_of_nodes() {
+    local pid prefix=$TARGET/run/cdn-shielding-$PORT_BASE
+
+    scripts/run.sh --port "$PORT_BASE" cdn-shielding &
+    pid=$!
+
+    until port_is_used $((PORT_BASE + 2)); do
+        kill -0 "$pid"
+        sleep 0.05
+    done
+
+    curl --silent --show-error --fail --max-time 20 "http://127.0.0.1:$((PORT_BASE + 2))/"
+    kill -TERM "$pid"
+    wait "$pid" || [ $? -eq 143 ]
+    expect_no_process "$prefix"
+    rm -rf "$prefix"
 }
 
 # --- what the scripts say when something is wrong
