@@ -6,6 +6,7 @@
 # CASE     one of:
 #            startup   the time and memory of `nginx -t` for many upstreams that are made of others, compared
 #                      with the same upstreams written out by hand
+#            instructions  what a request costs: with a good first hop, with failed ones, with the module unused
 # --nginx  a version of nginx-src/versions.toml (default: the one named there)
 #
 # Each case prints a line for each of its measurements, and fails if one is over its limit.
@@ -15,6 +16,8 @@ set -euo pipefail
 . "$(dirname "$0")/lib/all.sh"
 # shellcheck source=lib/bench-startup.sh
 . "$LIB/bench-startup.sh"
+# shellcheck source=lib/bench-instructions.sh
+. "$LIB/bench-instructions.sh"
 
 version=
 cases=()
@@ -25,7 +28,7 @@ parse_arguments() {
         case $1 in
             --help) print_help && exit ;;
             --nginx) version=${2:?--nginx needs a version} && shift ;;
-            startup) cases+=("$1") ;;
+            startup | instructions) cases+=("$1") ;;
             *) die "unknown case or option $1 (see --help)" ;;
         esac
         shift

@@ -134,10 +134,21 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
 
     status(
         cf,
-        upstrand::dynamic::resolve(cf)
-            .and_then(|()| upstrand::reentry::install(cf))
-            .and_then(|()| upstrand::accel_redirect::install(cf)),
+        upstrand::dynamic::resolve(cf).and_then(|()| install_upstrands(cf)),
     )
+}
+
+/// What requests pass through if there is an upstrand, and are spared if there is none.
+fn install_upstrands(cf: Conf) -> ConfResult {
+    // SAFETY: `create_main_conf` makes this the module's main configuration.
+    let mcf = unsafe { ffi::module::main_conf::<MainConf>(cf.http_ctx()) };
+
+    if mcf.is_none_or(|mcf| mcf.upstrands.borrow().is_empty()) {
+        return Ok(());
+    }
+
+    upstrand::reentry::install(cf)?;
+    upstrand::accel_redirect::install(cf)
 }
 
 unsafe extern "C" fn init_module(_cycle: *mut ngx_cycle_t) -> ngx_int_t {

@@ -13,6 +13,7 @@ use crate::http2_backend;
 use crate::message::Request;
 use crate::patience::until;
 use crate::reply::{Reply, Then};
+use crate::tls;
 use crate::wire::{Body, Framing, Wire, parse_request};
 
 /// A backend on a port of its own; it ends when dropped.
@@ -176,15 +177,21 @@ async fn serve(
         Moment::Speaking(Protocol::Http2) => {
             return http2_backend::serve(stream, connection, &script, record).await;
         }
-        Moment::Speaking(protocol) => {
+        Moment::Speaking(protocol) if protocol != Protocol::Https => {
             return serve_gateway(stream, connection, &script, protocol, record).await;
         }
-        Moment::WhenWhole | Moment::AfterHead => {}
+        _ => {}
     }
-    let mut wire = Wire::new(stream);
+    let mut wire = match moment {
+        Moment::Speaking(Protocol::Https) => match tls::accept(stream).await {
+            Some(stream) => Wire::new(stream),
+            None => return,
+        },
+        _ => Wire::new(stream),
+    };
 
     while let Some(request) = read_request(&mut wire, connection, moment).await {
-        let broken_off = !request.whole && moment == Moment::WhenWhole;
+        let broken_off = !request.whole && moment != Moment::AfterHead;
         record.add(&request);
         if broken_off || !answer(&mut wire, &request, &script(&request)).await {
             return;
@@ -254,8 +261,13 @@ async fn read_request(wire: &mut Wire, connection: usize, moment: Moment) -> Opt
 
 /// Whether the connection can take another request.
 async fn answer(wire: &mut Wire, request: &Request, reply: &Reply) -> bool {
-    let goes_on = reply.then == Then::Next && request.whole && request.keeps_alive();
-    let closing = matches!(reply.then, Then::Next | Then::Close) && !goes_on;
+    // A response to HEAD is whole without the body that would stall, or never end.
+    let then = match reply.then {
+        Then::Stall | Then::Endless if request.method == "HEAD" && !reply.is_raw() => Then::Next,
+        then => then,
+    };
+    let goes_on = then == Then::Next && request.whole && request.keeps_alive();
+    let closing = matches!(then, Then::Next | Then::Close) && !goes_on;
 
     let bytes = reply.bytes(request.method == "HEAD", closing);
     match reply.pause {
@@ -268,11 +280,14 @@ async fn answer(wire: &mut Wire, request: &Request, reply: &Reply) -> bool {
         }
     }
 
-    match reply.then {
+    match then {
         Then::Next | Then::Close => {}
         Then::Stall => drop(wire.rest().await),
         Then::Endless => while wire.write(&[b'~'; 16 * 1024]).await {},
         Then::Echo => echo(wire).await,
+    }
+    if !goes_on {
+        wire.finish().await;
     }
     goes_on
 }

@@ -13,6 +13,7 @@ use crate::backend::Backend;
 pub struct Config {
     workers: usize,
     http2: bool,
+    tls: bool,
     http: String,
     server: String,
     /// Further servers on the same ports: their names and what stands in them.
@@ -38,6 +39,7 @@ impl Config {
         Self {
             workers: 1,
             http2: false,
+            tls: false,
             http: String::new(),
             server: String::new(),
             virtual_servers: Vec::new(),
@@ -70,6 +72,12 @@ impl Config {
     /// A second port, for HTTP/2.
     pub fn http2(mut self) -> Self {
         self.http2 = true;
+        self
+    }
+
+    /// A further port, for HTTP/1 and HTTP/2 under TLS.
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
         self
     }
 
@@ -130,6 +138,10 @@ impl Config {
 
     pub(crate) fn worker_count(&self) -> usize {
         self.workers
+    }
+
+    pub(crate) fn wants_tls(&self) -> bool {
+        self.tls
     }
 
     pub(crate) fn wants_http2(&self) -> bool {

@@ -10,6 +10,8 @@ use crate::wire::{Body, Framing, Wire};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Protocol {
     Http1,
+    /// HTTP/1 under TLS.
+    Https,
     /// By prior knowledge, as gRPC has it.
     Http2,
     Fastcgi,
@@ -33,7 +35,7 @@ pub(crate) async fn read(
         Protocol::Fastcgi => fastcgi(wire).await?,
         Protocol::Uwsgi => with_length(wire, uwsgi).await?,
         Protocol::Scgi => with_length(wire, scgi).await?,
-        Protocol::Http1 | Protocol::Http2 => unreachable!("read elsewhere"),
+        Protocol::Http1 | Protocol::Https | Protocol::Http2 => unreachable!("read elsewhere"),
     };
 
     let text = |name: &str| {

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use crate::call::Call;
 use crate::message::Response;
 use crate::patience::within;
+use crate::tls;
 use crate::wire::{Body, Framing, Wire, parse_response};
 
 /// Time between two parts of what is sent slowly: nginx sees each of them alone.
@@ -36,6 +37,17 @@ impl Http1 {
         let stream = within("connecting", socket.connect(address))
             .await
             .expect("nginx listens");
+        Self {
+            wire: Wire::new(stream),
+        }
+    }
+
+    /// A connection under TLS.
+    pub(crate) async fn connect_tls(address: SocketAddr) -> Self {
+        let stream = within("connecting", TcpStream::connect(address))
+            .await
+            .expect("nginx listens");
+        let stream = within("the TLS handshake", tls::connect(stream, "http/1.1")).await;
         Self {
             wire: Wire::new(stream),
         }

@@ -11,6 +11,8 @@ use tokio::net::TcpStream;
 use crate::call::Call;
 use crate::message::Response;
 use crate::patience::within;
+use crate::tls;
+use crate::wire::Stream;
 
 /// One connection of a client; its clones send streams on the same one.
 #[derive(Clone)]
@@ -20,9 +22,16 @@ pub struct Http2 {
 
 impl Http2 {
     pub async fn connect(address: SocketAddr) -> Self {
-        let stream = within("connecting", TcpStream::connect(address))
-            .await
-            .expect("nginx listens");
+        Self::over(stream(address).await).await
+    }
+
+    /// A connection under TLS.
+    pub(crate) async fn connect_tls(address: SocketAddr) -> Self {
+        let stream = stream(address).await;
+        Self::over(within("the TLS handshake", tls::connect(stream, "h2")).await).await
+    }
+
+    async fn over(stream: impl Stream + 'static) -> Self {
         let (streams, connection) = within("the HTTP/2 handshake", h2::client::handshake(stream))
             .await
             .expect("HTTP/2");
@@ -69,6 +78,12 @@ impl Http2 {
             whole,
         }
     }
+}
+
+async fn stream(address: SocketAddr) -> TcpStream {
+    within("connecting", TcpStream::connect(address))
+        .await
+        .expect("nginx listens")
 }
 
 /// The body, the trailers, and whether the stream came to its end.

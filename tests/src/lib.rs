@@ -22,6 +22,7 @@ mod nginx;
 mod patience;
 mod reply;
 mod row;
+mod tls;
 mod transcript;
 mod wire;
 

@@ -21,12 +21,15 @@ use crate::reply::Reply;
 use crate::row::{Row, Seen, Side};
 use crate::transcript::{Line, contains, difference, error_lines, settled};
 
-/// How many exchanges are under way at the same time.
-const AT_ONCE: usize = 60;
+/// How many exchanges are under way at the same time,
+const AT_ONCE: usize = 20;
+
+/// and how many that mostly wait for a hop to time out.
+const WAITING_AT_ONCE: usize = 60;
 
 /// What lets a hop time out in good time, and a good one not: many exchanges share the machine.
-const TIMEOUTS: &str = "proxy_read_timeout 2s; fastcgi_read_timeout 2s; uwsgi_read_timeout 2s; \
-                        scgi_read_timeout 2s; grpc_read_timeout 2s; memcached_read_timeout 2s;";
+const TIMEOUTS: &str = "proxy_read_timeout 3s; fastcgi_read_timeout 3s; uwsgi_read_timeout 3s; \
+                        scgi_read_timeout 3s; grpc_read_timeout 3s; memcached_read_timeout 3s;";
 
 /// How many differences of one row are shown.
 const SHOWN: usize = 4;
@@ -87,6 +90,10 @@ impl Matrix {
             known
         });
 
+        if self.rows.is_empty() {
+            return;
+        }
+
         let ways = self.ways();
         let mut bad = Vec::new();
         for failure in &self.failures {
@@ -98,7 +105,7 @@ impl Matrix {
         }
 
         let nginx = Rc::new(Nginx::start(self.text(version, &ways, &bad, &good)).await);
-        let exchange = self.exchange(&nginx, ways.len());
+        let exchange = self.exchange(&nginx, &ways);
         let seen = LocalSet::new().run_until(exchange).await;
 
         nginx.idle().await;
@@ -215,19 +222,26 @@ impl Matrix {
     async fn exchange(
         &self,
         nginx: &Rc<Nginx>,
-        sides: usize,
+        ways: &[Vec<Hop>],
     ) -> BTreeMap<(&'static str, usize), Seen> {
         let places = Rc::new(Semaphore::new(AT_ONCE));
+        let waiting = Rc::new(Semaphore::new(WAITING_AT_ONCE));
         let mut exchanges = JoinSet::new();
 
         for row in &self.rows {
-            for number in 0..sides {
+            for (number, way) in ways.iter().enumerate() {
                 let side = Side {
                     nginx: nginx.clone(),
                     host: format!("side{number:02}"),
                     row: row.name,
                 };
-                let (row, places) = (row.clone(), places.clone());
+                let slow = way.iter().any(|hop| hop.failure == Failure::Timeout);
+                let places = if slow {
+                    waiting.clone()
+                } else {
+                    places.clone()
+                };
+                let row = row.clone();
                 exchanges.spawn_local(async move {
                     let _place = places.acquire().await.expect("never closed");
                     ((row.name, number), (row.client)(side).await)

@@ -16,6 +16,7 @@ use crate::http2::Http2;
 use crate::launch::{self, address, listen, module, stderr_log};
 use crate::message::Response;
 use crate::patience::{until, within};
+use crate::tls;
 
 /// What must not stand in an error log after a test.
 const FORBIDDEN: [&str; 7] = [
@@ -38,6 +39,7 @@ pub struct Nginx {
     master: Option<Child>,
     http1: SocketAddr,
     http2: Option<SocketAddr>,
+    tls: Option<SocketAddr>,
 }
 
 /// What `nginx -t` says of a configuration.
@@ -49,23 +51,31 @@ pub struct Verdict {
 
 impl Nginx {
     /// Starts it and waits until it answers.
-    pub async fn start(config: Config) -> Self {
+    pub async fn start(mut config: Config) -> Self {
         let prefix = TempDir::new().expect("a temporary folder");
         let http1 = listen();
         let http2 = config.wants_http2().then(listen);
+        let tls = config.wants_tls().then(listen);
 
         let mut lines = format!("listen {};\n", address(&http1));
         if let Some(http2) = &http2 {
             lines += &format!("listen {} http2;\n", address(http2));
         }
+        if let Some(tls) = &tls {
+            lines += &format!("listen {} ssl http2;\n", address(tls));
+            config = config.http(tls::settings(prefix.path()));
+        }
         let text = config.text(&module(), &lines, &status_socket(prefix.path()));
-        let sockets = [Some(&http1), http2.as_ref()].into_iter().flatten();
+        let sockets = [Some(&http1), http2.as_ref(), tls.as_ref()]
+            .into_iter()
+            .flatten();
         let sockets = sockets.map(AsRawFd::as_raw_fd).collect();
         let master = launch::spawn(prefix.path(), &text, sockets);
 
         let mut started = Self {
             http1: address(&http1),
             http2: http2.as_ref().map(address),
+            tls: tls.as_ref().map(address),
             prefix,
             master: Some(master),
         };
@@ -131,6 +141,16 @@ impl Nginx {
     /// A new HTTP/2 connection, where [`Config::http2`] asked for its port.
     pub async fn http2(&self) -> Http2 {
         Http2::connect(self.http2.expect("a configuration with http2")).await
+    }
+
+    /// A new HTTP/1 connection under TLS, where [`Config::tls`] asked for its port.
+    pub async fn http1_tls(&self) -> Http1 {
+        Http1::connect_tls(self.tls.expect("a configuration with tls")).await
+    }
+
+    /// A new HTTP/2 connection under TLS, likewise.
+    pub async fn http2_tls(&self) -> Http2 {
+        Http2::connect_tls(self.tls.expect("a configuration with tls")).await
     }
 
     /// The folder that holds everything nginx reads and writes.

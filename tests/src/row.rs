@@ -75,6 +75,32 @@ impl Row {
         self
     }
 
+    /// The same row for requests over HTTP/1 under TLS.
+    pub fn over_http1_tls(mut self, calls: impl Into<Vec<Call>>) -> Self {
+        let calls = calls.into();
+        self.client = Rc::new(move |side| {
+            let calls = calls.clone();
+            Box::pin(async move {
+                let mut client = side.nginx.http1_tls().await;
+                let mut seen = Seen::default();
+                for call in calls {
+                    seen.add(&client.call(&side.at(call)).await);
+                }
+                seen
+            })
+        });
+        self
+    }
+
+    /// The same row for a request over HTTP/2 under TLS.
+    pub fn over_http2_tls(mut self, call: Call) -> Self {
+        self.client = Rc::new(move |side| {
+            let call = side.at(call.clone());
+            Box::pin(async move { Seen::of([side.nginx.http2_tls().await.call(&call).await]) })
+        });
+        self
+    }
+
     /// The same row for a request over HTTP/2.
     pub fn over_http2(mut self, call: Call) -> Self {
         self.client = Rc::new(move |side| Box::pin(over_http2(side, call.clone())));
@@ -118,6 +144,12 @@ impl Row {
     pub fn location(mut self, more: &str) -> Self {
         let end = self.server.rfind('}').expect("a location");
         self.server.insert_str(end, &format!("{more}\n"));
+        self
+    }
+
+    /// Replaces the `proxy_pass` of the row's location.
+    pub fn pass(mut self, pass: &str) -> Self {
+        self.server = self.server.replace("proxy_pass http://TARGET;", pass);
         self
     }
 

@@ -1,13 +1,17 @@
 //! HTTP/1 messages out of a stream of bytes, the same for both sides.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 const MOST_HEADERS: usize = 200;
 
+/// A stream of bytes both ways, with or without TLS.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
 pub(crate) struct Wire {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     /// Read, but not taken yet.
     ahead: Vec<u8>,
     /// Taken since the last `raw`.
@@ -29,9 +33,9 @@ pub(crate) struct Body {
 }
 
 impl Wire {
-    pub fn new(stream: TcpStream) -> Self {
+    pub fn new(stream: impl Stream + 'static) -> Self {
         Self {
-            stream,
+            stream: Box::new(stream),
             ahead: Vec::new(),
             taken: Vec::new(),
         }
@@ -39,7 +43,8 @@ impl Wire {
 
     /// Writes; false if the other side has gone.
     pub async fn write(&mut self, bytes: &[u8]) -> bool {
-        self.stream.write_all(bytes).await.is_ok()
+        // TLS keeps bytes until it is flushed.
+        self.stream.write_all(bytes).await.is_ok() && self.stream.flush().await.is_ok()
     }
 
     /// Closes one direction, after what was written.

@@ -23,7 +23,7 @@ async fn answer(reply: Reply) -> harness::Response {
 #[tokio::test]
 async fn requests_and_responses_are_shown_as_they_were() {
     let backend = Backend::answering(Reply::ok("hello").header("X-One", "1")).await;
-    let nginx = Nginx::start(plain(&backend)).await;
+    let nginx = Nginx::start(plain(&backend).server("proxy_http_version 1.0;")).await;
 
     let answer = nginx.call(Call::post("/there", "a body").chunked()).await;
     assert_eq!(

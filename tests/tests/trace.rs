@@ -128,6 +128,7 @@ async fn a_stale_answer_is_a_hop_of_its_own_kind() {
     let config = Config::upstrand([&a, &b])
         .http("proxy_cache_path cache keys_zone=c:1m;")
         .location("proxy_cache c; proxy_cache_key $uri; proxy_cache_use_stale error timeout;")
+        .location("proxy_http_version 1.0;")
         .location("add_header X-Cache \"[$upstrand_cache_status]\" always;")
         .location("add_header X-Status \"[$upstrand_status]\" always;");
     let nginx = Nginx::start(config).await;

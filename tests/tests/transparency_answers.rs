@@ -263,7 +263,7 @@ async fn kept_connections_to_backends() {
         .into_iter()
         .filter(|row| !RAW.contains(&row.name()));
     let kept = rows.map(|row| {
-        let calls: Vec<_> = (0..3).map(|_| Call::get("/").closing()).collect();
+        let calls: Vec<_> = (0..2).map(|_| Call::get("/").closing()).collect();
         row.location(HTTP11).over_http1(calls)
     });
     Matrix::new(kept).upstream("keepalive 4;").run().await;

@@ -250,7 +250,7 @@ async fn locks() {
             .shows("X-Cache: HIT"),
         crowd("locked_large", 10)
             .good(Reply::ok("large ".repeat(100_000)).slowly(Duration::from_millis(30))),
-        crowd("locked_not_kept", 3).good(Reply::status(404).header("Cache-Control", "no-store")),
+        crowd("locked_not_kept", 2).good(Reply::status(404).header("Cache-Control", "no-store")),
     ])
     .run()
     .await;

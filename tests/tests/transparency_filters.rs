@@ -203,7 +203,7 @@ async fn headers_that_are_changed() {
 
 #[tokio::test]
 async fn slices_and_ranges() {
-    let slices = "slice 40k; proxy_set_header Range $slice_range; proxy_http_version 1.1;";
+    let slices = "slice 60k; proxy_set_header Range $slice_range; proxy_http_version 1.1;";
     let range = |range| Call::get("/").header("Range", range).closing();
     let rows = [
         get("whole").shows("19998 19999"),
