@@ -13,6 +13,7 @@
 #                     carries along, and by nginx's own ./configure, dynamic and static
 #            docs     the examples in the documentation, with the requests and answers that it shows; its links
 #            examples scripts/run.sh --check with each example
+#            packages the DEB and both RPMs are made, checked, installed in a private root, used and removed
 #            scripts  what the scripts say when something is wrong
 # FILE     a suite: t/walk.t
 # NAME     only the tests of tests/ whose names contain it
@@ -21,15 +22,17 @@
 #
 # What is missing is installed first (scripts/setup.sh test), except for core alone, which needs only Rust.
 # One line a step, with its seconds; the last line is "N passed, N failed". If a test
-# fails, the logs of the run are kept in target/test-logs.# Runs may overlap.
+# fails, the logs of the run are kept in target/test-logs. Runs may overlap.
 set -euo pipefail
 
 # shellcheck source=lib/all.sh
 . "$(dirname "$0")/lib/all.sh"
 # shellcheck source=lib/checks.sh
 . "$LIB/checks.sh"
+# shellcheck source=lib/packages.sh
+. "$LIB/packages.sh"
 
-ALL_STEPS=(style core layout suites faults builds docs examples scripts)
+ALL_STEPS=(style core layout suites faults builds docs examples packages scripts)
 
 nginxes=()
 steps=()
@@ -149,6 +152,10 @@ main() {
 
     if wants examples; then
         run_example_steps
+    fi
+
+    if wants packages; then
+        run_package_steps
     fi
 
     if wants scripts; then

@@ -5,7 +5,8 @@
 
 run_style_steps() {
     step "rustfmt" "$LOGS/rustfmt" cargo fmt --all --check
-    step "shellcheck" "$LOGS/shellcheck" shellcheck -x -a scripts/*.sh .ci/run examples/*/*.sh
+    step "shellcheck" "$LOGS/shellcheck" shellcheck -x -a scripts/*.sh .ci/run examples/*/*.sh \
+        packaging/*.sh packaging/rpm/*.sh tests/packages/*.sh
     step "clippy" "$LOGS/clippy" run_clippy
 
     if has_command cargo-deny; then
