@@ -44,16 +44,18 @@ async fn hosts_and_singlets_follow_the_addresses_of_a_name() {
     let port = named.address().port();
     let other = other.address();
 
+    // In the blocks themselves: a singlet asks whom its host asks.
+    let resolver = format!("resolver {} valid=1s ipv6=off;", dns.address());
     let mut config = Config::new()
-        .http(&format!("resolver {} valid=1s ipv6=off;", dns.address()))
         .http(&format!(
-            "upstream source {{ zone source 64k; server name.test:{port} resolve; }}"
+            "upstream source {{ {resolver} zone source 64k; server name.test:{port} resolve; }}"
         ))
         .server(LOCATION);
     let balancers = balancers().await;
     for (number, balancer) in balancers.iter().enumerate() {
         config = config.http(&format!(
             "upstream h{number}_ {{
+             {resolver}
              zone z{number} 64k;
              add_upstream source;
              server {other};
