@@ -173,8 +173,8 @@ front_walks() {
 walk_locations() {
     local k
 
-    echo 'location /first-good { proxy_pass http://$upstrand_first_good; }'
-    echo 'location /failed { proxy_pass http://$upstrand_failed; }'
+    echo "location /first-good { proxy_pass http://\$upstrand_first_good; }"
+    echo "location /failed { proxy_pass http://\$upstrand_failed; }"
 
     for k in 0 2 4 8 16; do
         echo "location = /hops-$k { proxy_pass http://\$upstrand_hops_$k; }"

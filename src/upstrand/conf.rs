@@ -4,7 +4,7 @@ use core::cell::{Cell, RefCell};
 
 use combined_upstreams_core::rotation::{Begun, Rotation, Walk};
 use combined_upstreams_core::statuses::{Origin, Statuses};
-use ngx::ffi::{ngx_current_msec, ngx_pid};
+use ngx::ffi::ngx_current_msec;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -141,8 +141,8 @@ impl Turns {
 
 fn seeded() -> SmallRng {
     SmallRng::try_from_os_rng().unwrap_or_else(|_| {
-        // SAFETY: nginx sets the process id when a process starts.
-        let pid = unsafe { ngx_pid } as u64;
+        // SAFETY: the call has no conditions, and cannot fail.
+        let pid = unsafe { libc::getpid() } as u64;
         SmallRng::seed_from_u64(pid.wrapping_mul(now() | 1))
     })
 }
