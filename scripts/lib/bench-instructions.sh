@@ -2,7 +2,7 @@
 #
 # callgrind counts them: the same for the same requests, whatever else the machine does. Of two runs with different
 # numbers of requests the difference is taken, so that the start of nginx does not count.
-# shellcheck shell=bash disable=SC2154 # BINARY, MODULE and WORKDIR are set by bench.sh
+# shellcheck shell=bash disable=SC2034,SC2154 # OVER_LIMIT is read by bench.sh, which sets BINARY, MODULE and WORKDIR
 
 FEW_REQUESTS=200
 MANY_REQUESTS=1200
