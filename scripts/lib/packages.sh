@@ -38,7 +38,7 @@ run_rpm_steps() {
     local name=$1-combined-upstreams dist=$2 version=$3 log=$LOGS/package-rpm-$1 package
     shift 3
 
-    step "package-rpm.sh $* $dist $version" "$log" scripts/package-rpm.sh "$@" "$dist" "$version"
+    step "package-rpm.sh${*:+ $*} $dist $version" "$log" scripts/package-rpm.sh "$@" "$dist" "$version"
     package=$(made_by "$log" ".*/$name-[0-9][^/]*64\.rpm")
     step "rpmlint $name" "$LOGS/rpmlint-$name" run_rpmlint "$log"
     step "what $name requires, provides and holds" "$LOGS/query-$name" check_queries "$package" "$version"
