@@ -70,10 +70,11 @@ query_spec() {
         "packaging/rpm/$1-combined-upstreams.spec"
 }
 
+# rpm makes a database in the home of whoever asks it.
 run_rpmlint() {
     local files
     mapfile -t files < <(made_by "$1" '.*\.rpm')
-    rpmlint --strict --config packaging/rpm/rpmlint.toml "${files[@]}" packaging/rpm/*.spec
+    HOME=$RUN rpmlint --strict --config packaging/rpm/rpmlint.toml "${files[@]}" packaging/rpm/*.spec
 }
 
 check_installed_rpm() {
@@ -88,7 +89,7 @@ check_unpacked() {
     local dir=$RUN/unpacked object
     rm -rf "$dir"
     mkdir "$dir"
-    (cd "$dir" && rpm2cpio "$1" | cpio --extract --make-directories --quiet)
+    (cd "$dir" && HOME=$RUN rpm2cpio "$1" | cpio --extract --make-directories --quiet)
 
     for object in "$dir"/usr/lib64/nginx/modules/*.so; do
         check_module_loads "$2" "$object"
