@@ -19,7 +19,7 @@ use crate::message::Request;
 use crate::nginx::Nginx;
 use crate::reply::Reply;
 use crate::row::{Row, Seen, Side};
-use crate::transcript::{Line, contains, difference, error_lines, settled};
+use crate::transcript::{ErrorLine, Line, contains, difference, settled};
 
 /// How many exchanges are under way at the same time,
 const AT_ONCE: usize = 20;
@@ -114,9 +114,10 @@ impl Matrix {
                 backend.deserted().await;
             }
         }
+        let (access_log, error_log) = (nginx.access_log(0).await, nginx.error_log());
         let outcome = Outcome {
-            access_log: nginx.access_log(0).await,
-            error_log: nginx.error_log(),
+            access_log: access_log.iter().map(|line| Line::parse(line)).collect(),
+            error_log: error_log.lines().filter_map(ErrorLine::parse).collect(),
             bad: bad.iter().map(|bad| bad.address().to_string()).collect(),
             good: good.iter().map(Backend::requests).collect(),
             ways,
@@ -285,8 +286,8 @@ struct Outcome {
     seen: BTreeMap<(&'static str, usize), Seen>,
     good: Vec<Vec<Request>>,
     bad: Vec<String>,
-    access_log: Vec<String>,
-    error_log: String,
+    access_log: Vec<Line>,
+    error_log: Vec<ErrorLine>,
 }
 
 impl Outcome {
@@ -357,25 +358,28 @@ impl Outcome {
     }
 
     fn errors(&self, row: &Row, side: usize) -> Vec<u8> {
-        let host = format!("server: side{side:02}");
-        let path = format!("/{}", row.name);
-        let lines = error_lines(&self.error_log).filter(|line| {
-            line.contains(&host)
-                && line.contains(&path)
-                && !self.bad.iter().any(|bad| line.contains(bad))
+        let server = format!("side{side:02}");
+        let of_bad = |line: &ErrorLine| {
+            let upstream = line.upstream.as_ref();
+            upstream.is_some_and(|upstream| self.bad.iter().any(|bad| upstream.contains(bad)))
+        };
+        let lines = self.error_log.iter().filter(|line| {
+            line.server == server && row_of(&line.target) == row.name && !of_bad(line)
         });
-        let mut lines: Vec<_> = lines.collect();
-        lines.sort();
+
+        let mut lines: Vec<_> = lines.map(|line| line.text.as_str()).collect();
+        lines.sort_unstable();
         if row.polls {
             lines.dedup();
         }
         settled(lines.join("\n").as_bytes(), &[])
     }
 
-    fn lines(&self, row: &Row, side: usize) -> Vec<Line> {
+    fn lines(&self, row: &Row, side: usize) -> Vec<&Line> {
         let host = format!("side{side:02}");
-        let lines = self.access_log.iter().map(|line| Line::parse(line));
-        let mut lines: Vec<_> = lines
+        let mut lines: Vec<_> = self
+            .access_log
+            .iter()
             .filter(|line| line.host == host && row_of(&line.target) == row.name)
             .collect();
         lines.sort_by(|one, other| one.same.cmp(&other.same));
@@ -386,7 +390,7 @@ impl Outcome {
     }
 
     fn compare_lines(&self, row: &Row, side: usize, way: &[Hop]) -> Option<String> {
-        let text = |lines: &[Line]| {
+        let text = |lines: &[&Line]| {
             let lines: Vec<_> = lines.iter().map(|line| line.same.as_str()).collect();
             lines.join("\n").into_bytes()
         };

@@ -119,18 +119,52 @@ impl Line {
     }
 }
 
-/// What stands in the error log at the levels of warnings and errors, without times and numbers of
-/// processes and connections.
-pub(crate) fn error_lines(log: &str) -> impl Iterator<Item = String> + '_ {
-    const LEVELS: [&str; 3] = ["[warn] ", "[error] ", "[crit] "];
+/// A line of the error log, at the level of warnings or errors, that a request caused.
+pub(crate) struct ErrorLine {
+    pub server: String,
+    pub target: String,
+    pub upstream: Option<String>,
+    /// The text without the numbers of processes, connections and the like.
+    pub text: String,
+}
 
-    log.lines().filter_map(|line| {
+impl ErrorLine {
+    /// None: a line of no request, or of a lower level; or one that tells but how fast a client
+    /// read.
+    pub fn parse(line: &str) -> Option<Self> {
+        const LEVELS: [&str; 3] = ["[warn] ", "[error] ", "[crit] "];
+
         let level = LEVELS.iter().find(|level| line.contains(*level))?;
         let (_, text) = line.split_once(level)?;
         let (_, text) = text.split_once('*')?;
         let (_, text) = text.split_once(' ')?;
-        Some(unnumbered(text))
-    })
+        if text.starts_with("an upstream response is buffered to a temporary file") {
+            return None;
+        }
+        let after = |word: &str, end: char| {
+            let (_, after) = text.split_once(word)?;
+            after.split(end).next()
+        };
+        let request = after("request: \"", '"')?;
+        Some(Self {
+            server: after("server: ", ',')?.to_owned(),
+            target: request.split(' ').nth(1)?.to_owned(),
+            upstream: after("upstream: \"", '"').map(str::to_owned),
+            text: unnumbered(&without_phase(text)),
+        })
+    }
+}
+
+/// The text without what nginx was doing: reading from one side and writing to the other take
+/// turns.
+fn without_phase(text: &str) -> String {
+    match text.split_once(", client: ") {
+        Some((what, context)) => {
+            let what = what.split(" while ").next().unwrap_or_default();
+            format!("{what}, client: {context}")
+        }
+        None => text.to_owned(),
+    }
 }
 
 /// Addresses, ports, and the names of temporary files without their digits.
