@@ -168,6 +168,11 @@ impl Config {
             ),
         };
 
+        // nginx may have the module built in.
+        let load_module = match module {
+            "" => String::new(),
+            module => format!("load_module {module};"),
+        };
         let format = match &self.log_format {
             Some(format) => format.clone(),
             None => format!("$request_method $request_uri $status{walk}"),
@@ -183,7 +188,7 @@ impl Config {
             .collect();
 
         format!(
-            "load_module {module};
+            "{load_module}
 {user}
 daemon off;
 worker_processes {workers};

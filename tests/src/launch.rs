@@ -100,6 +100,9 @@ pub(crate) fn module() -> String {
 
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| {
-        panic!("{name} is not set: NGINX_BINARY is an nginx, NGINX_MODULE our module built for it")
+        panic!(
+            "{name} is not set: NGINX_BINARY is an nginx, NGINX_MODULE our module built for it, or \
+             empty where nginx has it built in"
+        )
     })
 }

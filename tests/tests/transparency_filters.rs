@@ -331,3 +331,29 @@ async fn headers_from_before_the_walk() {
         nginx.stop().await;
     }
 }
+
+/// What a failed hop allows, or sets, for its own response holds for no other.
+#[tokio::test]
+async fn what_a_failed_hop_allows_is_forgotten() {
+    let failing = Reply::status(503)
+        .header("Accept-Ranges", "bytes")
+        .header("X-Accel-Limit-Rate", "7")
+        .header("Cache-Control", "max-age=60");
+    let bad = Backend::answering(failing).await;
+    let good = Backend::answering(Reply::ok("0123456789")).await;
+    let cache = "proxy_cache c; limit_rate 64k;";
+    let config = Config::upstrand([&bad, &good])
+        .http("proxy_cache_path cache keys_zone=c:1m;")
+        .location(cache)
+        .log_format("$upstrand_path $status $limit_rate");
+    let nginx = Nginx::start(config).await;
+
+    for _ in 0..2 {
+        let answer = nginx
+            .call(Call::get("/").header("Range", "bytes=2-5"))
+            .await;
+        assert_eq!((answer.status, answer.text().as_str()), (200, "0123456789"));
+    }
+    assert_eq!(nginx.access_log(2).await, ["u1 -> u2 200 65536"; 2]);
+    nginx.stop().await;
+}
