@@ -27,7 +27,7 @@ pub fn add(
     name: &[u8],
     servers: &[ngx_http_upstream_server_t],
     init: ngx_http_upstream_init_pt,
-) -> ConfResult {
+) -> ConfResult<Upstream> {
     // SAFETY: the structure is plain data, for which zeros are what nginx begins with itself.
     let mut url: ngx_url_t = unsafe { core::mem::zeroed() };
     url.host = cf.string(name)?;
@@ -48,7 +48,9 @@ pub fn add(
         (*singlet.as_ptr()).peer.data = host.as_ptr().cast();
     }
 
-    set_servers(cf, singlet, servers)
+    set_servers(cf, singlet, servers)?;
+
+    Ok(singlet)
 }
 
 fn set_servers(cf: Conf, upstream: Upstream, servers: &[ngx_http_upstream_server_t]) -> ConfResult {

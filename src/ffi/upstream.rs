@@ -61,7 +61,7 @@ impl Upstream {
     }
 
     /// All upstreams known so far that the configuration declares (those that nginx implies from a
-    /// URL are none), in the order in which nginx came to know them.
+    /// URL are none), as nginx lists them.
     pub fn declared(cf: Conf) -> impl Iterator<Item = Self> {
         Self::all(cf)
             .iter()

@@ -45,15 +45,14 @@ fn combine_server_singlets(cf: Conf) -> ConfResult {
         ));
     }
 
-    if let Some(conf) = HostConf::of(host) {
-        conf.host.set(Some(host));
-    }
+    let conf = HostConf::of(host).ok_or_else(ConfError::no_memory)?;
+    conf.host.set(Some(host));
 
     for (active, server) in servers.iter().enumerate() {
         let name = parameters.name(host.name(), active + 1, server.name.as_bytes());
         let servers = with_one_active(servers, active, parameters.nobackup);
 
-        singlet::add(
+        let singlet = singlet::add(
             cf,
             host,
             &name,
@@ -61,6 +60,7 @@ fn combine_server_singlets(cf: Conf) -> ConfResult {
             Some(ngx_http_upstream_init_singlet),
         )
         .map_err(|_| ConfError::new(format!("failed to add upstream \"{}\"", lossy(&name))))?;
+        conf.singlets.borrow_mut().push(singlet);
     }
 
     Ok(())
