@@ -9,6 +9,7 @@ use ngx::ffi::{ngx_conf_t, ngx_http_upstream_init_peer_pt};
 
 use super::index::Index;
 use crate::ffi::conf::Conf;
+use crate::ffi::peers::Random;
 use crate::ffi::upstream::Upstream;
 
 /// How many blocks have begun in this process: only their order counts.
@@ -23,14 +24,18 @@ pub struct HostConf {
     pub host: Cell<Option<Upstream>>,
     /// Its singlets in their order.
     pub singlets: RefCell<Vec<Upstream>>,
-    /// Whether its balancer is `random`, once a singlet has asked.
-    pub random: Cell<Option<bool>>,
+    /// Whether one of the module's directives stands in the block.
+    pub combines: Cell<bool>,
     /// In the upstream that was declared first: all of them by their names.
     pub index: Cell<Option<&'static Index>>,
     /// `extend_single_peers`
     pub extends: Cell<bool>,
     /// The balancer's own way to prepare the choice of a peer, where ours stands before it.
     pub peer_init: Cell<ngx_http_upstream_init_peer_pt>,
+    /// The module `random`, where its table is looked after at run time.
+    pub random: Cell<Option<Random>>,
+    /// See `peer_init`: the same where that is done.
+    pub unmended_peer_init: Cell<ngx_http_upstream_init_peer_pt>,
 }
 
 impl HostConf {
