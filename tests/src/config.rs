@@ -1,6 +1,6 @@
 //! The text of an nginx.conf, from what a test cares about.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use crate::backend::Backend;
@@ -14,6 +14,7 @@ pub struct Config {
     workers: usize,
     http2: bool,
     tls: bool,
+    hosts: String,
     http: String,
     server: String,
     /// Further servers on the same ports: their names and what stands in them.
@@ -40,6 +41,7 @@ impl Config {
             workers: 1,
             http2: false,
             tls: false,
+            hosts: String::new(),
             http: String::new(),
             server: String::new(),
             virtual_servers: Vec::new(),
@@ -78,6 +80,12 @@ impl Config {
     /// A further port, for HTTP/1 and HTTP/2 under TLS.
     pub fn tls(mut self) -> Self {
         self.tls = true;
+        self
+    }
+
+    /// A name that nginx finds this address for, beside others, when it reads the configuration.
+    pub fn host(mut self, name: &str, address: IpAddr) -> Self {
+        add(&mut self.hosts, &format!("{address} {name}"));
         self
     }
 
@@ -138,6 +146,11 @@ impl Config {
 
     pub(crate) fn worker_count(&self) -> usize {
         self.workers
+    }
+
+    /// In the form of /etc/hosts.
+    pub(crate) fn hosts(&self) -> &str {
+        &self.hosts
     }
 
     pub(crate) fn wants_tls(&self) -> bool {

@@ -8,9 +8,17 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
+/// Where distributions put libraries.
+const LIBRARIES: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+];
+
 /// Starts nginx with these listening sockets, as the leader of a process group.
-pub(crate) fn spawn(prefix: &Path, config: &str, sockets: Vec<RawFd>) -> Child {
-    let mut command = command(prefix, config);
+pub(crate) fn spawn(prefix: &Path, config: &str, hosts: &str, sockets: Vec<RawFd>) -> Child {
+    let mut command = command(prefix, config, hosts);
     inherit(&mut command, sockets);
     tie_to_this_thread(&mut command);
 
@@ -24,8 +32,9 @@ pub(crate) fn stderr_log(prefix: &Path) -> PathBuf {
     prefix.join("stderr.log")
 }
 
-/// The command for nginx with this configuration, under this prefix.
-pub(crate) fn command(prefix: &Path, config: &str) -> Command {
+/// The command for nginx with this configuration, under this prefix. It finds these hosts, and no
+/// others, if there are any.
+pub(crate) fn command(prefix: &Path, config: &str, hosts: &str) -> Command {
     let file = prefix.join("nginx.conf");
     fs::write(&file, config).expect("a writable folder");
 
@@ -38,7 +47,33 @@ pub(crate) fn command(prefix: &Path, config: &str) -> Command {
         .arg("-e")
         .arg(prefix.join("error.log"));
     command.stdin(Stdio::null()).kill_on_drop(true);
+
+    if !hosts.is_empty() {
+        find_hosts(&mut command, prefix, hosts);
+    }
     command
+}
+
+/// Puts nss_wrapper between nginx and the machine's own hosts.
+fn find_hosts(command: &mut Command, prefix: &Path, hosts: &str) {
+    let file = prefix.join("hosts");
+    fs::write(&file, hosts).expect("a writable folder");
+
+    let mut libraries = LIBRARIES
+        .iter()
+        .map(|folder| Path::new(folder).join("libnss_wrapper.so"));
+    let library = libraries.find(|path| path.exists());
+
+    let options = std::env::var("ASAN_OPTIONS").unwrap_or_default();
+    command
+        .env("LD_PRELOAD", library.expect("libnss_wrapper is installed"))
+        .env("NSS_WRAPPER_HOSTS", file)
+        // What AddressSanitizer wants: it comes second, and sees all calls of the C library.
+        .env(
+            "ASAN_OPTIONS",
+            format!("{options}:verify_asan_link_order=0"),
+        )
+        .env("NSS_WRAPPER_DISABLE_DEEPBIND", "1");
 }
 
 /// What `nginx -v` says.

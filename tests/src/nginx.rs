@@ -70,7 +70,7 @@ impl Nginx {
             .into_iter()
             .flatten();
         let sockets = sockets.map(AsRawFd::as_raw_fd).collect();
-        let master = launch::spawn(prefix.path(), &text, sockets);
+        let master = launch::spawn(prefix.path(), &text, config.hosts(), sockets);
 
         let mut started = Self {
             http1: address(&http1),
@@ -89,7 +89,8 @@ impl Nginx {
         let listen = format!("listen unix:{}/test.sock;", prefix.path().display());
         let text = config.text(&module(), &listen, &status_socket(prefix.path()));
 
-        let output = launch::command(prefix.path(), &text).arg("-t").output();
+        let mut command = launch::command(prefix.path(), &text, config.hosts());
+        let output = command.arg("-t").output();
         let output = within("nginx -t", output)
             .await
             .expect("NGINX_BINARY starts");
