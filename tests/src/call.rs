@@ -53,6 +53,12 @@ impl Call {
         self
     }
 
+    /// Tells an HTTP/2 server how long the body is; it needs not know.
+    pub fn with_length(self) -> Self {
+        let length = self.body.len().to_string();
+        self.header("content-length", &length)
+    }
+
     /// Sends the body in chunks, without a length.
     pub fn chunked(mut self) -> Self {
         self.chunked = true;

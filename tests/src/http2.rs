@@ -41,14 +41,19 @@ impl Http2 {
 
     /// Sends one call on a stream of its own and receives its response.
     pub async fn call(&self, call: &Call) -> Response {
+        self.call_pausing(call, async {}).await
+    }
+
+    /// The same, but sends the second half of the body only when `pause` is over.
+    pub async fn call_pausing(&self, call: &Call, pause: impl Future<Output = ()>) -> Response {
         within(
             &format!("the response to {}", call.target),
-            self.exchange(call),
+            self.exchange(call, pause),
         )
         .await
     }
 
-    async fn exchange(&self, call: &Call) -> Response {
+    async fn exchange(&self, call: &Call, pause: impl Future<Output = ()>) -> Response {
         let mut request = http::Request::builder()
             .method(call.method.as_str())
             .uri(format!("http://{}{}", call.host, call.target));
@@ -62,9 +67,13 @@ impl Http2 {
             .send_request(request, call.body.is_empty())
             .expect("a request sent");
         if !call.body.is_empty() {
-            sending
-                .send_data(call.body.clone().into(), true)
-                .expect("a body sent");
+            let mut body = Bytes::from(call.body.clone());
+            let early = body.split_to(body.len() / 2);
+
+            sending.send_data(early, false).expect("a body sent");
+            pause.await;
+            // The answer may be there already, and the stream closed.
+            let _ = sending.send_data(body, true);
         }
 
         let (head, incoming) = response.await.expect("a response").into_parts();
