@@ -76,6 +76,17 @@ impl Call {
         self.header("Connection", "close")
     }
 
+    /// The head as HTTP/2 and HTTP/3 have it.
+    pub(crate) fn request(&self, scheme: &str) -> Result<http::Request<()>, http::Error> {
+        let mut request = http::Request::builder()
+            .method(self.method.as_str())
+            .uri(format!("{scheme}://{}{}", self.host, self.target));
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request.body(())
+    }
+
     /// Puts this before the target.
     pub(crate) fn below(mut self, path: &str) -> Self {
         self.target.insert_str(0, path);

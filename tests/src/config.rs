@@ -14,6 +14,7 @@ pub struct Config {
     workers: usize,
     http2: bool,
     tls: bool,
+    http3: bool,
     hosts: String,
     http: String,
     server: String,
@@ -41,6 +42,7 @@ impl Config {
             workers: 1,
             http2: false,
             tls: false,
+            http3: false,
             hosts: String::new(),
             http: String::new(),
             server: String::new(),
@@ -80,6 +82,12 @@ impl Config {
     /// A further port, for HTTP/1 and HTTP/2 under TLS.
     pub fn tls(mut self) -> Self {
         self.tls = true;
+        self
+    }
+
+    /// A further port, for HTTP/3.
+    pub fn http3(mut self) -> Self {
+        self.http3 = true;
         self
     }
 
@@ -146,6 +154,10 @@ impl Config {
 
     pub(crate) fn worker_count(&self) -> usize {
         self.workers
+    }
+
+    pub(crate) fn wants_http3(&self) -> bool {
+        self.http3
     }
 
     /// In the form of /etc/hosts.

@@ -54,13 +54,7 @@ impl Http2 {
     }
 
     async fn exchange(&self, call: &Call, pause: impl Future<Output = ()>) -> Response {
-        let mut request = http::Request::builder()
-            .method(call.method.as_str())
-            .uri(format!("http://{}{}", call.host, call.target));
-        for (name, value) in &call.headers {
-            request = request.header(name, value);
-        }
-        let request = request.body(()).expect("a request");
+        let request = call.request("http").expect("a request");
 
         let mut streams = self.streams.clone().ready().await.expect("a stream");
         let (response, mut sending) = streams

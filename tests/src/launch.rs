@@ -1,7 +1,7 @@
 //! How an nginx process is started.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -123,6 +123,14 @@ pub(crate) fn listen() -> TcpListener {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.set_nonblocking(true).expect("a socket");
     listener
+}
+
+/// The same for QUIC, with its address.
+pub(crate) fn listen_udp() -> (UdpSocket, SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    socket.set_nonblocking(true).expect("a socket");
+    let address = socket.local_addr().expect("a bound socket");
+    (socket, address)
 }
 
 pub(crate) fn address(listener: &TcpListener) -> SocketAddr {

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::counts::Counts;
 use crate::http1::Http1;
 use crate::http2::Http2;
+use crate::http3::Http3;
 use crate::launch::{self, address, listen, module, stderr_log};
 use crate::message::Response;
 use crate::patience::{until, within};
@@ -40,6 +41,7 @@ pub struct Nginx {
     http1: SocketAddr,
     http2: Option<SocketAddr>,
     tls: Option<SocketAddr>,
+    http3: Option<SocketAddr>,
 }
 
 /// What `nginx -t` says of a configuration.
@@ -63,19 +65,26 @@ impl Nginx {
         }
         if let Some(tls) = &tls {
             lines += &format!("listen {} ssl http2;\n", address(tls));
+        }
+        let http3 = config.wants_http3().then(launch::listen_udp);
+        if let Some((_, address)) = &http3 {
+            lines += &format!("listen {address} quic;\n");
+        }
+        if tls.is_some() || http3.is_some() {
             config = config.http(tls::settings(prefix.path()));
         }
         let text = config.text(&module(), &lines, &status_socket(prefix.path()));
-        let sockets = [Some(&http1), http2.as_ref(), tls.as_ref()]
-            .into_iter()
-            .flatten();
-        let sockets = sockets.map(AsRawFd::as_raw_fd).collect();
+        let tcp = [Some(&http1), http2.as_ref(), tls.as_ref()];
+        let tcp = tcp.into_iter().flatten().map(AsRawFd::as_raw_fd);
+        let udp = http3.iter().map(|(socket, _)| socket.as_raw_fd());
+        let sockets = tcp.chain(udp).collect();
         let master = launch::spawn(prefix.path(), &text, config.hosts(), sockets);
 
         let mut started = Self {
             http1: address(&http1),
             http2: http2.as_ref().map(address),
             tls: tls.as_ref().map(address),
+            http3: http3.as_ref().map(|(_, address)| *address),
             prefix,
             master: Some(master),
         };
@@ -152,6 +161,11 @@ impl Nginx {
     /// A new HTTP/2 connection under TLS, likewise.
     pub async fn http2_tls(&self) -> Http2 {
         Http2::connect_tls(self.tls.expect("a configuration with tls")).await
+    }
+
+    /// A new HTTP/3 connection, where [`Config::http3`] asked for its port.
+    pub async fn http3(&self) -> Http3 {
+        Http3::connect(self.http3.expect("a configuration with http3")).await
     }
 
     /// The folder that holds everything nginx reads and writes.
