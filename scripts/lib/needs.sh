@@ -47,6 +47,9 @@ missing_test_packages() {
     need libipc-run-perl perl-IPC-Run has_perl_module IPC::Run
     need procps procps-ng has_command ps
     need libnss-wrapper nss_wrapper has_library libnss_wrapper.so
+    need uwsgi-core uwsgi has_command uwsgi
+    need uwsgi-plugin-python3 uwsgi-plugin-python3 has_library uwsgi/plugins/python3_plugin.so
+    need python3-grpcio python3-grpcio /usr/bin/python3 -c 'import grpc'
     need dpkg-dev dpkg-dev has_command dpkg-buildflags
     need shellcheck ShellCheck has_command shellcheck
 }

@@ -76,6 +76,19 @@ impl Call {
         self.header("Connection", "close")
     }
 
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The body.
+    pub fn sends(&self) -> &[u8] {
+        &self.body
+    }
+
     /// The head as HTTP/2 and HTTP/3 have it.
     pub(crate) fn request(&self, scheme: &str) -> Result<http::Request<()>, http::Error> {
         let mut request = http::Request::builder()

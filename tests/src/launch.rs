@@ -107,8 +107,8 @@ fn inherit(command: &mut Command, sockets: Vec<RawFd>) {
     unsafe { command.pre_exec(keep_open) };
 }
 
-/// Lets the kernel end nginx with the thread that runs the test, however that ends.
-fn tie_to_this_thread(command: &mut Command) {
+/// Lets the kernel end a process with the thread that runs the test, however that ends.
+pub(crate) fn tie_to_this_thread(command: &mut Command) {
     let tie = || {
         // SAFETY: prctl is async-signal-safe and concerns only the new process.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };

@@ -150,7 +150,12 @@ impl Nginx {
 
     /// A new HTTP/2 connection, where [`Config::http2`] asked for its port.
     pub async fn http2(&self) -> Http2 {
-        Http2::connect(self.http2.expect("a configuration with http2")).await
+        Http2::connect(self.http2_address()).await
+    }
+
+    /// Where [`Config::http2`] had it listen.
+    pub fn http2_address(&self) -> SocketAddr {
+        self.http2.expect("a configuration with http2")
     }
 
     /// A new HTTP/1 connection under TLS, where [`Config::tls`] asked for its port.
