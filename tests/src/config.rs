@@ -15,6 +15,7 @@ pub struct Config {
     http2: bool,
     tls: bool,
     http3: bool,
+    modules: String,
     hosts: String,
     http: String,
     server: String,
@@ -43,6 +44,7 @@ impl Config {
             http2: false,
             tls: false,
             http3: false,
+            modules: String::new(),
             hosts: String::new(),
             http: String::new(),
             server: String::new(),
@@ -88,6 +90,12 @@ impl Config {
     /// A further port, for HTTP/3.
     pub fn http3(mut self) -> Self {
         self.http3 = true;
+        self
+    }
+
+    /// Loads a further module.
+    pub fn load_module(mut self, file: &str) -> Self {
+        add(&mut self.modules, &format!("load_module {file};"));
         self
     }
 
@@ -178,6 +186,7 @@ impl Config {
     pub(crate) fn text(&self, module: &str, listen: &str, status: &Path) -> String {
         let Self {
             workers,
+            modules,
             http,
             server,
             ..
@@ -214,7 +223,7 @@ impl Config {
 
         format!(
             "{load_module}
-{user}
+{modules}{user}
 daemon off;
 worker_processes {workers};
 pid nginx.pid;
