@@ -30,4 +30,4 @@ export NGINX_BINARY NGINX_MODULE
 export CONFIGS=${1:-20000} CONFIGS_FROM=${2:-0}
 
 cd "$ROOT"
-cargo test --locked -p combined-upstreams-tests --test configs -- --nocapture
+cargo test --locked -p combined-upstreams-tests -- --nocapture configs::

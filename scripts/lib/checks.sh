@@ -74,8 +74,9 @@ run_suites() {
     prove --verbose "$@"
 }
 
+# Most of the tests wait most of their time.
 run_faults() {
-    cargo test --locked --no-fail-fast -p combined-upstreams-tests -- "$@"
+    cargo test --locked -p combined-upstreams-tests -- --test-threads=$(($(nproc) * 3)) "$@"
 }
 
 # --- ways to build

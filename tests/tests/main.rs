@@ -1,0 +1,33 @@
+//! A real nginx with the module, among backends and clients that misbehave: one topic a file.
+
+mod accel_redirect;
+mod addresses;
+mod auth_request;
+mod bodies;
+mod cache;
+mod configs;
+mod contexts;
+mod extend_single_peers;
+mod failover;
+mod filters;
+mod gateways;
+mod harness;
+mod http1;
+mod http2;
+mod idempotence;
+mod kept_connections;
+mod many;
+mod random;
+mod real_gateways;
+mod reload;
+mod resolve;
+mod singlets;
+mod trace;
+mod transparency_answers;
+mod transparency_cache;
+mod transparency_client;
+mod transparency_filters;
+mod transparency_http3;
+mod transparency_tls;
+mod walk_log;
+mod websocket;
