@@ -29,5 +29,6 @@ mod transparency_client;
 mod transparency_filters;
 mod transparency_http3;
 mod transparency_tls;
+mod untrusted;
 mod walk_log;
 mod websocket;
