@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 
 use crate::call::Call;
 use crate::config::Config;
@@ -98,16 +98,7 @@ impl Nginx {
         let listen = format!("listen unix:{}/test.sock;", prefix.path().display());
         let text = config.text(&module(), &listen, &status_socket(prefix.path()));
 
-        let mut command = launch::command(prefix.path(), &text, config.hosts());
-        let output = command.arg("-t").output();
-        let output = within("nginx -t", output)
-            .await
-            .expect("NGINX_BINARY starts");
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        Verdict {
-            code: output.status.code(),
-            stderr,
-        }
+        verdict(launch::command(prefix.path(), &text, config.hosts())).await
     }
 
     /// The version of `NGINX_BINARY`.
@@ -227,6 +218,18 @@ impl Nginx {
         pages * usize::try_from(page).expect("a page size")
     }
 
+    /// Changes the text of its configuration, which it reads at the next reload.
+    pub fn rewrite(&self, change: impl FnOnce(String) -> String) {
+        let file = self.prefix().join("nginx.conf");
+        fs::write(&file, change(read(&file))).expect("a writable folder");
+    }
+
+    /// Runs `nginx -t` for the configuration of this nginx while it serves.
+    pub async fn test_again(&self) -> Verdict {
+        let text = read(&self.prefix().join("nginx.conf"));
+        verdict(launch::command(self.prefix(), &text, "")).await
+    }
+
     /// Reads its configuration anew and waits until new workers have taken over.
     pub async fn reload(&self) {
         let old = self.workers();
@@ -337,6 +340,16 @@ impl Drop for Nginx {
         if std::thread::panicking() {
             eprintln!("error log of the nginx in question:\n{}", self.error_log());
         }
+    }
+}
+
+async fn verdict(mut command: Command) -> Verdict {
+    let output = within("nginx -t", command.arg("-t").output()).await;
+    let output = output.expect("NGINX_BINARY starts");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Verdict {
+        code: output.status.code(),
+        stderr,
     }
 }
 
