@@ -88,6 +88,7 @@ run_build_steps() {
     step "cargo build --features vendored" "$LOGS/build-vendored" check_vendored_build
     step "./configure --add-dynamic-module" "$LOGS/build-dynamic" check_dynamic_build
     step "./configure --add-module" "$LOGS/build-static" check_static_build
+    step "filters above the module's, which is built in" "$LOGS/static-filters" check_static_filters
 }
 
 check_vendored_build() {
@@ -105,9 +106,15 @@ check_dynamic_build() {
 
 check_static_build() {
     cd "$RUN/nginx"
-    ./configure --builddir="$RUN/static" --add-module="$ROOT"
+    ./configure --builddir="$RUN/static" --add-module="$ROOT" \
+        --with-http_slice_module --with-http_stub_status_module --with-http_v2_module --with-threads
     make -j2 -f "$RUN/static/Makefile"
     check_module_loads "$RUN/static/nginx"
+}
+
+# The slice filter gives up where it sees a failed hop: the module's filter has to come first.
+check_static_filters() {
+    NGINX_BINARY=$RUN/static/nginx NGINX_MODULE= run_faults slices reload::
 }
 
 # check_module_loads BINARY [MODULE]: it takes a configuration with the module's directives.
