@@ -5,9 +5,12 @@ pub const INTERCEPTED: &[u8] = b"<intercepted>";
 
 const ARROW: &[u8] = b" -> ";
 
+/// The texts of most walks need no more room, in bytes.
+const USUAL_SIZE: usize = 256;
+
 /// `u01 -> u02 -> b01`: the names of the upstreams in the order of their hops.
 pub fn path<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(USUAL_SIZE);
 
     for name in names {
         if !text.is_empty() {
@@ -25,7 +28,7 @@ pub fn values<'a, H>(
     hops: impl IntoIterator<Item = (&'a [u8], H)>,
     mut value: impl FnMut(H, &mut Vec<u8>),
 ) -> Vec<u8> {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(USUAL_SIZE);
 
     for (name, hop) in hops {
         if !text.is_empty() {
@@ -73,17 +76,33 @@ pub fn peers<T>(
 
 /// A decimal number.
 pub fn number(value: u64, text: &mut Vec<u8>) {
-    text.extend_from_slice(value.to_string().as_bytes());
+    padded(value, 1, text);
 }
 
 /// `1.005`: seconds with milliseconds, of milliseconds; `-` where there is none.
 pub fn seconds(msec: Option<u64>, text: &mut Vec<u8>) {
     match msec {
         Some(msec) => {
-            text.extend_from_slice(format!("{}.{:03}", msec / 1000, msec % 1000).as_bytes());
+            number(msec / 1000, text);
+            text.push(b'.');
+            padded(msec % 1000, 3, text);
         }
         None => text.push(b'-'),
     }
+}
+
+/// A decimal number of at least so many digits.
+fn padded(mut value: u64, width: usize, text: &mut Vec<u8>) {
+    let mut digits = [b'0'; 20];
+    let mut first = digits.len();
+
+    while value > 0 {
+        first -= 1;
+        digits[first] += (value % 10) as u8;
+        value /= 10;
+    }
+
+    text.extend_from_slice(&digits[first.min(digits.len() - width)..]);
 }
 
 #[cfg(test)]
@@ -126,6 +145,13 @@ mod tests {
     }
 
     #[test]
+    fn numbers() {
+        assert_eq!(joined(&[Peer::Tried(0)]), "0");
+        assert_eq!(joined(&[Peer::Tried(10)]), "10");
+        assert_eq!(joined(&[Peer::Tried(u64::MAX)]), "18446744073709551615");
+    }
+
+    #[test]
     fn times() {
         let text = |msec| {
             let mut text = Vec::new();
@@ -135,6 +161,7 @@ mod tests {
         assert_eq!(text(Some(0)), "0.000");
         assert_eq!(text(Some(7)), "0.007");
         assert_eq!(text(Some(61_005)), "61.005");
+        assert_eq!(text(Some(12_999)), "12.999");
         assert_eq!(text(None), "-");
     }
 }
