@@ -253,7 +253,7 @@ impl Record {
             _ => {
                 self.close();
                 visit.enter(self.request);
-                self.snapshot.take(self.request);
+                self.snapshot.take(self.request)?;
             }
         }
 
