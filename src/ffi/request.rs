@@ -6,7 +6,7 @@ use core::ptr::{self, NonNull};
 use ngx::ffi::{
     NGX_ERROR, ngx_connection_t, ngx_http_cleanup_pt, ngx_http_event_handler_pt,
     ngx_http_post_request, ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_upstream_t,
-    ngx_int_t, ngx_log_t, ngx_pool_cleanup_add,
+    ngx_int_t, ngx_log_t, ngx_palloc, ngx_pool_cleanup_t,
 };
 
 use super::accessors;
@@ -239,15 +239,21 @@ impl Request {
     /// `init` writes a value of type `T`.
     pub unsafe fn keep<'a, T>(self, marker: Marker, init: impl FnOnce(*mut T)) -> Option<&'a T> {
         // SAFETY: the pool is the request's own; nginx aligns the memory for any type, and the
-        // caller vouches for the value.
+        // caller vouches for the value. The cleanup is linked as ngx_pool_cleanup_add does it.
         unsafe {
-            let cleanup = ngx_pool_cleanup_add(self.fields().pool, size_of::<T>()).as_mut()?;
-            let kept = cleanup.data.cast::<T>();
+            let pool = self.fields().pool;
+            let kept = ngx_palloc(pool, size_of::<Kept<T>>()).cast::<Kept<T>>();
+            let kept = NonNull::new(kept)?.as_ptr();
 
-            init(kept);
-            cleanup.handler = Some(marker);
+            init(&raw mut (*kept).value);
+            (&raw mut (*kept).cleanup).write(ngx_pool_cleanup_t {
+                handler: Some(marker),
+                data: (&raw mut (*kept).value).cast(),
+                next: (*pool).cleanup,
+            });
+            (*pool).cleanup = &raw mut (*kept).cleanup;
 
-            Some(&*kept)
+            Some(&(*kept).value)
         }
     }
 
@@ -281,7 +287,7 @@ impl Request {
     pub fn alloc<'a, T>(self, value: T) -> Option<&'a T> {
         // SAFETY: the pool is the request's own; nginx aligns the memory for any type.
         unsafe {
-            let memory = ngx::ffi::ngx_palloc(self.fields().pool, size_of::<T>()).cast::<T>();
+            let memory = ngx_palloc(self.fields().pool, size_of::<T>()).cast::<T>();
             let memory = NonNull::new(memory)?.as_ptr();
             memory.write(value);
             Some(&*memory)
@@ -328,6 +334,12 @@ impl Request {
 /// The request's pool has no memory left.
 #[derive(Clone, Copy, Debug)]
 pub struct NoMemory;
+
+/// A value together with the cleanup by which it is found.
+struct Kept<T> {
+    cleanup: ngx_pool_cleanup_t,
+    value: T,
+}
 
 /// A pool cleanup's handler that does nothing but mark what stands beside it.
 pub type Marker = unsafe extern "C" fn(*mut c_void);
