@@ -31,6 +31,8 @@ set -euo pipefail
 . "$LIB/checks.sh"
 # shellcheck source=lib/packages.sh
 . "$LIB/packages.sh"
+# shellcheck source=lib/run-folder.sh
+. "$LIB/run-folder.sh"
 
 ALL_STEPS=(style core layout suites faults builds docs examples packages scripts)
 
@@ -74,16 +76,6 @@ add_step_or_name() {
     else
         names+=("$1")
     fi
-}
-
-# A folder for everything that the run makes, with a short path because of unix sockets.
-make_run_folder() {
-    RUN=$(mktemp -d /tmp/combined-upstreams.XXXXXX)
-    chmod 755 "$RUN"
-    LOGS=$TARGET/test-logs/${RUN##*.}
-    export TMPDIR=$RUN
-    on_exit "$(printf 'rm -rf %q' "$RUN")"
-    on_exit "$(printf 'end_processes_of %q' "$RUN")"
 }
 
 wants() {

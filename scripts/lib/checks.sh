@@ -27,11 +27,10 @@ run_clippy() {
 
 # --- tests on an nginx
 
-# Prints what load_environment reads.
+# Prints what load_environment reads, for an nginx by the arguments of scripts/build.sh.
 build_with_environment() {
-    local nginx=$1
-    "$ROOT/scripts/build.sh" --print-env "$nginx"
-    "$ROOT/scripts/build.sh" "$nginx"
+    "$ROOT/scripts/build.sh" --print-env "$@"
+    "$ROOT/scripts/build.sh" "$@"
 }
 
 # Sets what tests are told of the nginx: NGINX_BINARY, NGINX_MODULE, NGINX_SOURCE_DIR, NGINX_BUILD_DIR.
