@@ -77,6 +77,12 @@ run_faults() {
     cargo test --locked --no-fail-fast -p combined-upstreams-tests -- "$@"
 }
 
+# run_soak SECONDS [REQUESTS]
+run_soak() {
+    cargo build --quiet --locked -p combined-upstreams-tests --bin soak
+    "$TARGET/debug/soak" "$@" </dev/null
+}
+
 # --- ways to build
 
 run_build_steps() {

@@ -157,7 +157,6 @@ impl Config {
             server,
             ..
         } = self;
-        let user = if is_root() { "user root;" } else { "" };
         let status = status.display();
         let (walk, upstrand, locations) = match &self.upstrand {
             None => ("", String::new(), String::new()),
@@ -168,11 +167,7 @@ impl Config {
             ),
         };
 
-        // nginx may have the module built in.
-        let load_module = match module {
-            "" => String::new(),
-            module => format!("load_module {module};"),
-        };
+        let start = start(module);
         let format = match &self.log_format {
             Some(format) => format.clone(),
             None => format!("$request_method $request_uri $status{walk}"),
@@ -188,8 +183,7 @@ impl Config {
             .collect();
 
         format!(
-            "{load_module}
-{user}
+            "{start}
 daemon off;
 worker_processes {workers};
 pid nginx.pid;
@@ -259,6 +253,16 @@ fn name(index: usize) -> String {
 fn add(to: &mut String, text: &str) {
     to.push_str(text);
     to.push('\n');
+}
+
+/// How any configuration begins: with the module, where nginx does not have it built in, and, for root, with
+/// workers that may write where the test does.
+pub(crate) fn start(module: &str) -> String {
+    let user = if is_root() { "user root;" } else { "" };
+    match module {
+        "" => user.to_owned(),
+        module => format!("load_module {module};\n{user}"),
+    }
 }
 
 fn is_root() -> bool {

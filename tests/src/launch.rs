@@ -8,6 +8,8 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
+use crate::config;
+
 /// Starts nginx with these listening sockets, as the leader of a process group.
 pub(crate) fn spawn(prefix: &Path, config: &str, sockets: Vec<RawFd>) -> Child {
     let mut command = command(prefix, config);
@@ -26,19 +28,44 @@ pub(crate) fn stderr_log(prefix: &Path) -> PathBuf {
 
 /// The command for nginx with this configuration, under this prefix.
 pub(crate) fn command(prefix: &Path, config: &str) -> Command {
+    let mut command = Command::new(variable("NGINX_BINARY"));
+    command.args(arguments(prefix, config));
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// The same, by a shell that leaves when nginx runs: nginx is replaced only once its first parent has gone.
+pub(crate) fn orphan(prefix: &Path, config: &str) -> Command {
+    let stderr = fs::File::create(stderr_log(prefix)).expect("a writable folder");
+    let mut command = Command::new("/bin/sh");
+    command
+        .arg("-c")
+        .arg("\"$@\" & until [ -s \"$0\" ]; do sleep 0.05; done");
+    command.arg(prefix.join("nginx.pid"));
+    command
+        .arg(variable("NGINX_BINARY"))
+        .args(arguments(prefix, config));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr);
+    command
+}
+
+/// nginx's arguments; its configuration is written for it.
+fn arguments(prefix: &Path, config: &str) -> [PathBuf; 6] {
     let file = prefix.join("nginx.conf");
     fs::write(&file, config).expect("a writable folder");
 
-    let mut command = Command::new(variable("NGINX_BINARY"));
-    command
-        .arg("-p")
-        .arg(prefix)
-        .arg("-c")
-        .arg(file)
-        .arg("-e")
-        .arg(prefix.join("error.log"));
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    command
+    let log = prefix.join("error.log");
+    [
+        "-p".into(),
+        prefix.into(),
+        "-c".into(),
+        file,
+        "-e".into(),
+        log,
+    ]
 }
 
 /// What `nginx -v` says.
@@ -55,7 +82,7 @@ pub(crate) async fn version() -> String {
 /// Hands the sockets to nginx in the way in which one nginx hands them to the next, so that no
 /// port is ever free for others between two steps. (nginx itself crashes on such sockets under
 /// `master_process off`.)
-fn inherit(command: &mut Command, sockets: Vec<RawFd>) {
+pub(crate) fn inherit(command: &mut Command, sockets: Vec<RawFd>) {
     let list: String = sockets.iter().map(|socket| format!("{socket};")).collect();
     command.env("NGINX", list);
 
@@ -96,6 +123,11 @@ pub(crate) fn address(listener: &TcpListener) -> SocketAddr {
 
 pub(crate) fn module() -> String {
     variable("NGINX_MODULE")
+}
+
+/// How a configuration begins that a test writes itself.
+pub fn module_line() -> String {
+    config::start(&module())
 }
 
 fn variable(name: &str) -> String {

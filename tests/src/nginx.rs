@@ -16,6 +16,7 @@ use crate::http2::Http2;
 use crate::launch::{self, address, listen, module, stderr_log};
 use crate::message::Response;
 use crate::patience::{until, within};
+use crate::processes::{self, read};
 use crate::tls;
 
 /// What must not stand in an error log after a test.
@@ -181,14 +182,7 @@ impl Nginx {
 
     /// The ids of the worker processes.
     pub fn workers(&self) -> Vec<i32> {
-        let master = self.pid();
-        let children = read(Path::new(&format!("/proc/{master}/task/{master}/children")));
-        let children = children
-            .split_whitespace()
-            .map(|pid| pid.parse().expect("a process id"));
-        children
-            .filter(|pid| title(*pid).contains("worker process"))
-            .collect()
+        processes::workers(self.pid())
     }
 
     /// The resident memory of the only worker, in bytes.
@@ -196,15 +190,7 @@ impl Nginx {
         let [worker] = self.workers()[..] else {
             panic!("more than one worker")
         };
-        let statm = read(Path::new(&format!("/proc/{worker}/statm")));
-        let pages: usize = statm
-            .split_whitespace()
-            .nth(1)
-            .and_then(|pages| pages.parse().ok())
-            .expect("statm");
-        // SAFETY: sysconf only returns a number.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        pages * usize::try_from(page).expect("a page size")
+        processes::memory(worker)
     }
 
     /// Reads its configuration anew and waits until new workers have taken over.
@@ -332,15 +318,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a process calls itself: nginx names its kinds of processes so.
-fn title(pid: i32) -> String {
-    read(Path::new(&format!("/proc/{pid}/cmdline")))
-}
-
 fn status_socket(prefix: &Path) -> PathBuf {
     prefix.join("status.sock")
-}
-
-fn read(path: &Path) -> String {
-    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
