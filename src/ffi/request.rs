@@ -389,6 +389,12 @@ impl Exchange {
         unsafe { self.fields().state.as_ref() }
     }
 
+    /// Whether nginx has come so far as to ask the upstream, or a cache. If it has not, it could not read the
+    /// request's body, or was out of memory.
+    pub fn has_begun(self) -> bool {
+        !self.fields().request_bufs.is_null() || self.cache_status().is_some()
+    }
+
     /// nginx sends what an expired cache entry holds.
     pub fn is_stale(self) -> bool {
         // SAFETY: the exchange is valid.

@@ -14,6 +14,10 @@ pub struct Config {
     workers: usize,
     http2: bool,
     tls: bool,
+    environment: Vec<(String, String)>,
+    largest_file: Option<u64>,
+    connections: usize,
+    main: String,
     http: String,
     server: String,
     /// Further servers on the same ports: their names and what stands in them.
@@ -40,6 +44,10 @@ impl Config {
             workers: 1,
             http2: false,
             tls: false,
+            environment: Vec::new(),
+            largest_file: None,
+            connections: 4_000,
+            main: String::new(),
             http: String::new(),
             server: String::new(),
             virtual_servers: Vec::new(),
@@ -78,6 +86,30 @@ impl Config {
     /// A further port, for HTTP/1 and HTTP/2 under TLS.
     pub fn tls(mut self) -> Self {
         self.tls = true;
+        self
+    }
+
+    /// Sets a variable in nginx's environment.
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Lets nginx write no file larger than this, in bytes: what goes beyond fails as on a full disk.
+    pub fn largest_file(mut self, bytes: u64) -> Self {
+        self.largest_file = Some(bytes);
+        self
+    }
+
+    /// Replaces the 4000 `worker_connections`.
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// Adds before `events {}`.
+    pub fn main(mut self, text: &str) -> Self {
+        add(&mut self.main, text);
         self
     }
 
@@ -140,6 +172,14 @@ impl Config {
         self.workers
     }
 
+    pub(crate) fn file_limit(&self) -> Option<u64> {
+        self.largest_file
+    }
+
+    pub(crate) fn variables(&self) -> &[(String, String)] {
+        &self.environment
+    }
+
     pub(crate) fn wants_tls(&self) -> bool {
         self.tls
     }
@@ -153,6 +193,8 @@ impl Config {
     pub(crate) fn text(&self, module: &str, listen: &str, status: &Path) -> String {
         let Self {
             workers,
+            connections,
+            main,
             http,
             server,
             ..
@@ -188,7 +230,8 @@ daemon off;
 worker_processes {workers};
 pid nginx.pid;
 error_log error.log info;
-events {{ worker_connections 4000; }}
+{main}
+events {{ worker_connections {connections}; }}
 http {{
 client_body_temp_path client_body;
 proxy_temp_path proxy;

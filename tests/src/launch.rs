@@ -8,11 +8,15 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-use crate::config;
+use crate::config::{self, Config};
 
-/// Starts nginx with these listening sockets, as the leader of a process group.
-pub(crate) fn spawn(prefix: &Path, config: &str, sockets: Vec<RawFd>) -> Child {
-    let mut command = command(prefix, config);
+/// Starts nginx with this text of the configuration and these listening sockets, as the leader of a process group.
+pub(crate) fn spawn(prefix: &Path, config: &Config, text: &str, sockets: Vec<RawFd>) -> Child {
+    let mut command = command(prefix, text);
+    command.envs(config.variables().iter().cloned());
+    if let Some(bytes) = config.file_limit() {
+        limit_files(&mut command, bytes);
+    }
     inherit(&mut command, sockets);
     tie_to_this_thread(&mut command);
 
@@ -28,7 +32,7 @@ pub(crate) fn stderr_log(prefix: &Path) -> PathBuf {
 
 /// The command for nginx with this configuration, under this prefix.
 pub(crate) fn command(prefix: &Path, config: &str) -> Command {
-    let mut command = Command::new(variable("NGINX_BINARY"));
+    let mut command = Command::new(binary());
     command.args(arguments(prefix, config));
     command.stdin(Stdio::null()).kill_on_drop(true);
     command
@@ -42,9 +46,7 @@ pub(crate) fn orphan(prefix: &Path, config: &str) -> Command {
         .arg("-c")
         .arg("\"$@\" & until [ -s \"$0\" ]; do sleep 0.05; done");
     command.arg(prefix.join("nginx.pid"));
-    command
-        .arg(variable("NGINX_BINARY"))
-        .args(arguments(prefix, config));
+    command.arg(binary()).args(arguments(prefix, config));
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -70,7 +72,7 @@ fn arguments(prefix: &Path, config: &str) -> [PathBuf; 6] {
 
 /// What `nginx -v` says.
 pub(crate) async fn version() -> String {
-    let output = Command::new(variable("NGINX_BINARY"))
+    let output = Command::new(binary())
         .arg("-v")
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -99,6 +101,24 @@ pub(crate) fn inherit(command: &mut Command, sockets: Vec<RawFd>) {
     unsafe { command.pre_exec(keep_open) };
 }
 
+/// Lets writes fail that would make a file larger than this.
+fn limit_files(command: &mut Command, bytes: u64) {
+    let limit = move || {
+        let most = libc::rlimit {
+            rlim_cur: bytes,
+            rlim_max: bytes,
+        };
+        // SAFETY: both are async-signal-safe and concern only the new process.
+        unsafe {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            libc::setrlimit(libc::RLIMIT_FSIZE, &most);
+        }
+        Ok(())
+    };
+    // SAFETY: the closure neither allocates nor locks.
+    unsafe { command.pre_exec(limit) };
+}
+
 /// Lets the kernel end nginx with the thread that runs the test, however that ends.
 fn tie_to_this_thread(command: &mut Command) {
     let tie = || {
@@ -119,6 +139,10 @@ pub(crate) fn listen() -> TcpListener {
 
 pub(crate) fn address(listener: &TcpListener) -> SocketAddr {
     listener.local_addr().expect("a bound socket")
+}
+
+pub(crate) fn binary() -> String {
+    variable("NGINX_BINARY")
 }
 
 pub(crate) fn module() -> String {

@@ -71,7 +71,7 @@ impl Nginx {
             .into_iter()
             .flatten();
         let sockets = sockets.map(AsRawFd::as_raw_fd).collect();
-        let master = launch::spawn(prefix.path(), &text, sockets);
+        let master = launch::spawn(prefix.path(), &config, &text, sockets);
 
         let mut started = Self {
             http1: address(&http1),
@@ -110,6 +110,13 @@ impl Nginx {
             let part = parts.next().and_then(|part| part.parse().ok());
             part.unwrap_or_else(|| panic!("nginx -v says {output:?}"))
         })
+    }
+
+    /// Whether `NGINX_BINARY` was built with AddressSanitizer.
+    pub fn has_sanitizer() -> bool {
+        let binary = fs::read(launch::binary()).expect("NGINX_BINARY is a file");
+        let name = b"__asan_init";
+        binary.windows(name.len()).any(|window| window == name)
     }
 
     /// Sends one call on a connection of its own and checks that nothing follows its response.
