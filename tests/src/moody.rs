@@ -1,15 +1,13 @@
 //! A server whose mood a test changes while it runs.
 
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::backend::{Moment, Script, answer, read_request};
-use crate::launch::{address, listen};
 use crate::message::Request;
 use crate::reply::Reply;
 use crate::wire::Wire;
@@ -39,12 +37,12 @@ pub struct Moody {
 impl Moody {
     /// Begins in a good mood.
     pub async fn new(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
-        let socket = listen();
+        let port = bind(SocketAddr::from(([127, 0, 0, 1], 0)));
         let (mood, moods) = watch::channel(Mood::Good);
         Self {
-            address: address(&socket),
+            address: port.local_addr().expect("a bound socket"),
             mood,
-            task: tokio::spawn(run(socket, Arc::new(script), moods)),
+            task: tokio::spawn(run(port, Arc::new(script), moods)),
         }
     }
 
@@ -64,25 +62,24 @@ impl Drop for Moody {
     }
 }
 
-async fn run(socket: std::net::TcpListener, script: Script, mut moods: watch::Receiver<Mood>) {
+/// `port` is bound, and never listens: so nobody else gets the port while connections are refused.
+async fn run(port: TcpSocket, script: Script, mut moods: watch::Receiver<Mood>) {
+    let address = port.local_addr().expect("a bound socket");
     let mut connections = JoinSet::new();
 
     loop {
-        let again = socket.try_clone().expect("a descriptor");
-        let listener = TcpListener::from_std(again).expect("a listening socket");
+        let listener = bind(address).listen(1_024).expect("a bound socket");
         while *moods.borrow_and_update() != Mood::Refusing {
             tokio::select! {
-                accepted = listener.accept() => {
-                    let (stream, _) = accepted.expect("a listening socket");
+                accepted = listener.accept() => if let Ok((stream, _)) = accepted {
                     connections.spawn(serve(Wire::new(stream), script.clone(), moods.clone()));
-                }
+                },
                 changed = moods.changed() => if changed.is_err() { return },
             }
             while connections.try_join_next().is_some() {}
         }
         drop(listener);
 
-        set_listening(&socket, false);
         if moods
             .wait_for(|mood| *mood != Mood::Refusing)
             .await
@@ -90,21 +87,14 @@ async fn run(socket: std::net::TcpListener, script: Script, mut moods: watch::Re
         {
             return;
         }
-        set_listening(&socket, true);
     }
 }
 
-/// Whether the socket takes connections: it stays bound in any case, so that nobody gets its port.
-fn set_listening(socket: &std::net::TcpListener, listens: bool) {
-    let socket = socket.as_raw_fd();
-    // SAFETY: both concern only the socket, which is ours.
-    let rc = unsafe {
-        match listens {
-            true => libc::listen(socket, 1_024),
-            false => libc::shutdown(socket, libc::SHUT_RD),
-        }
-    };
-    assert_eq!(rc, 0, "{}", std::io::Error::last_os_error());
+fn bind(address: SocketAddr) -> TcpSocket {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_reuseaddr(true).expect("a socket");
+    socket.bind(address).expect("a free port");
+    socket
 }
 
 async fn serve(mut wire: Wire, script: Script, mut moods: watch::Receiver<Mood>) {
