@@ -231,13 +231,24 @@ pub enum Unit {
 
 /// A time in nginx's notation, in the given unit. None: it is none, or does not fit nginx's type.
 pub fn time(text: &[u8], unit: Unit) -> Option<u64> {
+    match unit {
+        Unit::Seconds => parse_time(text, true),
+        Unit::Milliseconds => parse_time(text, false).or_else(|| {
+            // Months and years nginx knows only of seconds.
+            let msec = parse_time(text, true)?.checked_mul(1000)?;
+            isize::try_from(msec).ok().map(|_| msec)
+        }),
+    }
+}
+
+fn parse_time(text: &[u8], is_sec: bool) -> Option<u64> {
     let mut line = ngx_str_t {
         len: text.len(),
         data: text.as_ptr().cast_mut(),
     };
 
     // SAFETY: nginx reads `len` bytes from `data` and writes none.
-    let time = unsafe { ngx_parse_time(&mut line, usize::from(matches!(unit, Unit::Seconds))) };
+    let time = unsafe { ngx_parse_time(&mut line, usize::from(is_sec)) };
 
     u64::try_from(time).ok()
 }
