@@ -90,15 +90,13 @@ impl Nginx {
         let listen = format!("listen unix:{}/test.sock;", prefix.path().display());
         let text = config.text(&module(), &listen, &status_socket(prefix.path()));
 
-        let output = launch::command(prefix.path(), &text).arg("-t").output();
-        let output = within("nginx -t", output)
-            .await
-            .expect("NGINX_BINARY starts");
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        Verdict {
-            code: output.status.code(),
-            stderr,
-        }
+        verdict(prefix.path(), &text).await
+    }
+
+    /// Runs `nginx -t` with the configuration that stands in its own folder by now.
+    pub async fn test_own_configuration(&self) -> Verdict {
+        let text = read(&self.prefix().join("nginx.conf"));
+        verdict(self.prefix(), &text).await
     }
 
     /// The version of `NGINX_BINARY`.
@@ -206,9 +204,12 @@ impl Nginx {
         self.signal(libc::SIGHUP);
 
         until("new workers after a reload", async || {
+            let log = self.error_log();
+            // Behind the # stands the thread, or 0 where nginx has none.
             let leaving = |pid: &i32| {
-                self.error_log()
-                    .contains(&format!(" {pid}#{pid}: gracefully shutting down"))
+                [*pid, 0].iter().any(|thread| {
+                    log.contains(&format!(" {pid}#{thread}: gracefully shutting down"))
+                })
             };
             let new = self.workers().iter().any(|pid| !old.contains(pid));
             (new && old.iter().all(leaving)).then_some(())
@@ -310,6 +311,17 @@ impl Drop for Nginx {
         if std::thread::panicking() {
             eprintln!("error log of the nginx in question:\n{}", self.error_log());
         }
+    }
+}
+
+async fn verdict(prefix: &Path, text: &str) -> Verdict {
+    let output = launch::command(prefix, text).arg("-t").output();
+    let output = within("nginx -t", output)
+        .await
+        .expect("NGINX_BINARY starts");
+    Verdict {
+        code: output.status.code(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 
