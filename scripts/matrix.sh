@@ -89,7 +89,7 @@ count_with_reasons() {
         }
         /^---- .* stdout ----$/ { close_test(); name = $2; reason = ""; next }
         /^failures:$/ { close_test() }
-        name != "" && reason == "" && match($0, /unknown directive "[^"]*"|requires? (the )?PCRE library|requires? (the )?ngx_[a-z0-9_]*|unknown "[^"]*" variable|\[emerg\].*(parameter "[^"]*")|needs [a-z_ ]*which/) {
+        name != "" && reason == "" && match($0, /unknown directive "[^"]*"|requires? (the )?PCRE library|requires? (the )?ngx_[a-z0-9_]*|unknown "[^"]*" variable|\[emerg\].*(parameter "[^"]*")|is unsupported on this platform/) {
             reason = substr($0, RSTART, RLENGTH)
         }
         /^ok [0-9]+ .*# (skip|SKIP)/ { skipped++; print "# skip in t/" >> reasons; next }

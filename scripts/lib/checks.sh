@@ -92,6 +92,7 @@ run_build_steps() {
     step "cargo build --features vendored" "$LOGS/build-vendored" check_vendored_build
     step "./configure --add-dynamic-module" "$LOGS/build-dynamic" check_dynamic_build
     step "./configure --add-module" "$LOGS/build-static" check_static_build
+    step "a module for another nginx is refused" "$LOGS/build-refused" check_other_version_is_refused
 }
 
 check_vendored_build() {
@@ -112,6 +113,20 @@ check_static_build() {
     ./configure --builddir="$RUN/static" --add-module="$ROOT"
     make -j2 -f "$RUN/static/Makefile"
     check_module_loads "$RUN/static/nginx"
+}
+
+# nginx says so in its own words.
+check_other_version_is_refused() {
+    local module output
+    module=$("$ROOT/scripts/build.sh" stock | tail -n 1)
+
+    if output=$(check_module_loads "$NGINX_BINARY" "$module" 2>&1); then
+        echo "taken"
+        return 1
+    fi
+
+    printf '%s\n' "$output"
+    [[ $output == *"module \"$module\" version "*" instead of "* ]]
 }
 
 # check_module_loads BINARY [MODULE]: it takes a configuration with the module's directives.
