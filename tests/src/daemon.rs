@@ -163,6 +163,13 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = self.prefix().join("error.log");
+            eprintln!(
+                "error log of the nginx in question:\n{}",
+                processes::read(&log)
+            );
+        }
         for master in &self.masters {
             // The daemon's processes are its children, and of its process group.
             for worker in processes::workers(*master) {

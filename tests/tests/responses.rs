@@ -157,11 +157,15 @@ fn config(backends: &[Backend], dead: &Backend) -> Config {
         .zip(backends.iter().chain([dead]))
     {
         let address = backend.address();
-        writeln!(
-            http,
-            "upstream {name} {{ server {address}; keepalive 16; }}"
-        )
-        .expect("a string");
+        // Apart for walks and for plain requests: what a backend sends too much on a connection that nginx keeps
+        // is taken for the answer to the next request.
+        for name in [name.to_string(), format!("walk_{name}")] {
+            writeln!(
+                http,
+                "upstream {name} {{ server {address}; keepalive 16; }}"
+            )
+            .expect("a string");
+        }
     }
 
     let mut server = String::from(
@@ -173,7 +177,7 @@ fn config(backends: &[Backend], dead: &Backend) -> Config {
             for (pages, name) in [("off", ""), ("on", "_pages")] {
                 writeln!(
                     http,
-                    "upstrand {upstrand}{variant}{name} {{ upstream {first}; upstream u2; upstream u3;
+                    "upstrand {upstrand}{variant}{name} {{ upstream walk_{first}; upstream walk_u2; upstream walk_u3;
                      order per_request; next_upstream_statuses {statuses}; intercept_errors {pages}; }}"
                 )
                 .expect("a string");
@@ -299,7 +303,11 @@ impl Scenario {
             tally.unjudged = 1;
             return Ok(tally);
         };
-        for (got, expected) in got.iter().zip(&expected) {
+        let status = expected[0].status;
+        // Where the member's second answer is another one, for what came before on its connection, the walk
+        // may have gone on.
+        let alike = |expected: &&Outcome| expected.status == status;
+        for (got, expected) in got.iter().zip(expected.iter().take_while(alike)) {
             if !got.agrees(expected) {
                 return Err(format!(
                     "{} of {} bytes, {} {}, dead: {}, member {member}\nexpected {expected:?}\ngot {got:?}",
@@ -358,8 +366,7 @@ impl Scenario {
 
     /// Sends the request, and once more where there is a cache.
     async fn ask(&self, nginx: &Nginx, location: &str, attempt: u64) -> Vec<Outcome> {
-        // What comes late on a connection that nginx keeps is taken for the answer to the next request, unless
-        // nginx sees it before.
+        // What was sent too much may still come, and then nginx closes the connection.
         sleep(BREATH * attempt as u32).await;
 
         let mut outcomes = Vec::new();

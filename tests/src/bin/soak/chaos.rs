@@ -85,8 +85,10 @@ impl Chaos {
             self.counts.upgrades += 1;
             self.upgraded = true;
         } else if self.ticks % 28 == 0 {
+            // Also for what begins while it is being killed.
             self.ledger.kill();
             self.nginx.kill_worker().await;
+            self.ledger.kill();
             self.counts.kills += 1;
         } else if self.ticks % 8 == 0 {
             self.nginx.reload().await;

@@ -127,6 +127,8 @@ server {{
         proxy_cache pages;
         proxy_cache_key $uri;
         proxy_cache_lock on;
+        proxy_cache_lock_age 500ms;
+        proxy_cache_lock_timeout 500ms;
         proxy_cache_use_stale error timeout updating http_503;
         proxy_cache_background_update on;
         proxy_pass http://$upstrand_app;
@@ -134,8 +136,8 @@ server {{
     location /ws {{
         proxy_set_header Upgrade $http_upgrade;
         proxy_set_header Connection upgrade;
-        proxy_read_timeout 5s;
-        proxy_pass http://$upstrand_app;
+        proxy_read_timeout 4s;
+        proxy_pass http://$upstrand_first;
     }}
 }}
 }}

@@ -56,12 +56,12 @@ impl Ledger {
         books.delivered[place] += 1;
     }
 
-    /// A worker is about to be killed, with all that it serves.
+    /// A worker is about to be killed, with all that it serves, or it was.
     pub fn kill(&self) {
         self.kills.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many were.
+    /// How often that was said.
     pub fn kills(&self) -> u64 {
         self.kills.load(Ordering::SeqCst)
     }

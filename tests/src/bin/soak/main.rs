@@ -25,8 +25,9 @@ const PARTS: [(u32, Processes); 3] = [
 /// How much nginx may have grown when its work is done, in bytes.
 const GROWTH: usize = 4_000_000;
 
-/// How many more descriptors it may have then: the channels between its processes come and go.
-const MORE_DESCRIPTORS: usize = 8;
+/// How many more descriptors it may have then: connections to backends are kept, and the channels between its
+/// processes come and go.
+const MORE_DESCRIPTORS: usize = 40;
 
 /// Whether nginx's processes are reloaded, killed and upgraded.
 #[derive(Clone, Copy, PartialEq)]

@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use harness::{Call, Daemon, Http1, Http2, Response};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::ledger::Ledger;
 
@@ -17,6 +19,9 @@ const WEBSOCKET_CLIENTS: u64 = 2;
 
 /// Pages of the cache.
 const PAGES: u32 = 300;
+
+/// Six hops that are silent, and a server that waits for others, take a third of this.
+const LONGEST: Duration = Duration::from_secs(9);
 
 /// How often a request may find its connection closed before it was answered: nginx closes those that
 /// are idle when it leaves.
@@ -142,7 +147,7 @@ impl Client {
                 };
                 // nginx may have closed it.
                 client.try_send(&call.bytes()).await;
-                match client.try_receive(ask.method()).await {
+                match within_patience(&ask.name(), client.try_receive(ask.method())).await {
                     Ok(response) => {
                         answer = Some(response);
                         connection = Some(client);
@@ -180,7 +185,6 @@ impl Client {
 
             let mut answer = None;
             for _ in 0..MOST_RETRIES {
-                let is_new = connection.is_none();
                 let client = match connection.take() {
                     Some(client) => client,
                     None => match Http2::try_connect(self.http2).await {
@@ -188,13 +192,14 @@ impl Client {
                         None => continue,
                     },
                 };
-                match client.try_call(&ask.call).await {
+                match within_patience(&ask.name(), client.try_call(&ask.call)).await {
                     Some(response) => {
                         answer = Some(response);
                         connection = Some(client);
                         break;
                     }
-                    None if !is_new && self.ledger.kills() == kills => {}
+                    // nginx also says GOAWAY on a new connection that it has not used yet.
+                    None if self.ledger.kills() == kills => {}
                     None => break,
                 }
             }
@@ -211,7 +216,8 @@ impl Client {
             let mut client = Http1::connect(self.http1).await;
             client.try_send(&call.bytes()).await;
 
-            let end = match client.try_receive("GET").await {
+            let received = within_patience("a WebSocket", client.try_receive("GET")).await;
+            let end = match received {
                 Ok(response) if response.status == 101 => match self.echoes(&mut client).await {
                     true => "101",
                     false => "broken",
@@ -262,7 +268,19 @@ impl Client {
     }
 }
 
+/// What `wait` yields. Panics, naming the request, after a time that no request takes.
+async fn within_patience<T>(request: &str, wait: impl Future<Output = T>) -> T {
+    match timeout(LONGEST, wait).await {
+        Ok(value) => value,
+        Err(_) => panic!("no answer to {request} after {LONGEST:?}"),
+    }
+}
+
 impl Ask {
+    fn name(&self) -> String {
+        format!("{} {}", self.kind, self.id)
+    }
+
     fn method(&self) -> &'static str {
         match self.kind {
             "post" | "post bold" => "POST",
