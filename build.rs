@@ -4,8 +4,8 @@
 use std::env;
 use std::path::PathBuf;
 
-const SOURCES: [&str; 2] = ["src/ffi/accessors.c", "src/ffi/peers.c"];
-const HEADERS: [&str; 2] = ["src/ffi/accessors.h", "src/ffi/peers.h"];
+const SOURCES: [&str; 3] = ["src/ffi/accessors.c", "src/ffi/http2.c", "src/ffi/peers.c"];
+const HEADERS: [&str; 3] = ["src/ffi/accessors.h", "src/ffi/http2.h", "src/ffi/peers.h"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -58,7 +58,9 @@ fn declare_accessors(include: &[PathBuf], cflags: &[&str]) {
         .allowlist_function("ngx_http_combined_upstreams_.*")
         .allowlist_var("NGX_HTTP_COMBINED_UPSTREAMS_.*")
         .allowlist_type("ngx_http_combined_upstreams_.*")
-        .blocklist_type("ngx_(http_)?(request|array|str|regex|conf|pool|cycle|upstream|uint|int).*")
+        .blocklist_type(
+            "ngx_(http_)?(request|array|str|regex|conf|pool|cycle|upstream|uint|int|module).*",
+        )
         .allowlist_recursively(false)
         .layout_tests(false)
         .use_core()

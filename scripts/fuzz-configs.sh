@@ -23,4 +23,4 @@ use_asan_build
 export CONFIGS=${1:-20000} CONFIGS_FROM=${2:-0}
 
 cd "$ROOT"
-cargo test --locked -p combined-upstreams-tests --test configs -- --nocapture
+cargo test --locked -p combined-upstreams-tests -- --nocapture configs::

@@ -23,4 +23,4 @@ use_asan_build
 export RESPONSES=${1:-20000} RESPONSES_FROM=${2:-0}
 
 cd "$ROOT"
-cargo test --locked -p combined-upstreams-tests --test responses -- --nocapture
+cargo test --locked -p combined-upstreams-tests --test faults -- responses:: --nocapture

@@ -136,7 +136,7 @@ test_build() {
 
     if run_layout >"$LOG/layout" 2>&1; then counts=ok; else counts=FAIL; fi
     run_each_suite >"$LOG/suites" 2>&1 </dev/null || true
-    run_faults --test-threads=3 >"$LOG/faults" 2>&1 </dev/null || true
+    run_faults "$@" >"$LOG/faults" 2>&1 </dev/null || true
 
     printf '%s|%s|%s|%s|%s|%d s|\n' "$build" "$(description_of "$build")" "$counts" \
         "$(count_with_reasons "$LOG/suites" "$LOG/reasons")" \

@@ -77,7 +77,7 @@ expect_report() {
 }
 
 run_memory() {
-    ALLOCATIONS=10000 run_faults --exact each_allocation_may_fail --nocapture
+    ALLOCATIONS=10000 run_faults no_memory:: --nocapture
 }
 
 # Test::Nginx's own way: nginx runs under memcheck, and what it prints goes to the log. Leaks are those of memory that
@@ -123,7 +123,7 @@ main() {
     fi
 
     if wants faults; then
-        step "faults" "$LOGS/faults" run_faults --test-threads=3
+        step "faults" "$LOGS/faults" run_faults
     fi
 
     step "build with single pieces" "$LOGS/build-palloc" build_with_single_pieces

@@ -128,14 +128,17 @@ unsafe extern "C" fn postconfiguration(cf: *mut ngx_conf_t) -> ngx_int_t {
     // SAFETY: nginx calls this with the configuration that it has read.
     let cf = unsafe { Conf::new(cf) };
 
-    upstream::singlets::settle(cf);
-    upstream::extend::install(cf);
-    upstrand::filter::install();
+    status(cf, install(cf))
+}
 
-    status(
-        cf,
-        upstrand::dynamic::resolve(cf).and_then(|()| install_upstrands(cf)),
-    )
+fn install(cf: Conf) -> ConfResult {
+    upstream::singlets::settle(cf);
+    upstream::random::install(cf)?;
+    upstream::extend::install(cf);
+
+    upstrand::filter::install();
+    upstrand::dynamic::resolve(cf)?;
+    install_upstrands(cf)
 }
 
 /// What requests pass through if there is an upstrand, and are spared if there is none.

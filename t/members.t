@@ -93,3 +93,26 @@ X-Path: x11
 --- response_headers
 X-Path: u1
 --- error_code: 503
+
+
+
+=== TEST 7: a URL that comes before the block of its upstream does not count
+--- http_config
+    server {
+        listen 127.0.0.1:$TEST_NGINX_PORT_2;
+        location /last { proxy_pass http://u3; }
+        location /singlet { proxy_pass http://u12; }
+        location /first { proxy_pass http://u1; }
+    }
+    server { listen 127.0.0.1:$TEST_NGINX_PORT_1; return 503; }
+    upstream u1 {
+        server 127.0.0.1:$TEST_NGINX_PORT_1;
+        server 127.0.0.1:$TEST_NGINX_PORT_1;
+        combine_server_singlets;
+    }
+    upstream u2 { server 127.0.0.1:$TEST_NGINX_PORT_1; }
+    upstream u3 { server 127.0.0.1:$TEST_NGINX_PORT_1; }
+    upstrand us { upstream ~.; order per_request; next_upstream_statuses 5xx; }
+--- response_headers
+X-Path: u1 -> u11 -> u12 -> u2 -> u3
+--- error_code: 503

@@ -493,3 +493,13 @@ the duplicate "args" variable
 upstrand { upstream u1; }
 --- emerg
 invalid number of arguments in "upstrand" directive
+
+
+
+=== TEST 55: memcached_pass takes no variables
+--- upstrand
+upstream u1;
+--- config
+location /t { memcached_pass $upstrand_us; }
+--- emerg
+no port in upstream "$upstrand_us"

@@ -73,8 +73,9 @@ run_suites() {
     prove --verbose "$@"
 }
 
+# Most of the tests wait most of their time.
 run_faults() {
-    cargo test --locked --no-fail-fast -p combined-upstreams-tests -- "$@"
+    cargo test --locked -p combined-upstreams-tests -- --test-threads=$(($(nproc) * 3)) "$@"
 }
 
 # run_soak SECONDS [REQUESTS]
@@ -93,6 +94,7 @@ run_build_steps() {
     step "./configure --add-dynamic-module" "$LOGS/build-dynamic" check_dynamic_build
     step "./configure --add-module" "$LOGS/build-static" check_static_build
     step "a module for another nginx is refused" "$LOGS/build-refused" check_other_version_is_refused
+    step "filters above the module's, which is built in" "$LOGS/static-filters" check_static_filters
 }
 
 check_vendored_build() {
@@ -110,7 +112,8 @@ check_dynamic_build() {
 
 check_static_build() {
     cd "$RUN/nginx"
-    ./configure --builddir="$RUN/static" --add-module="$ROOT"
+    ./configure --builddir="$RUN/static" --add-module="$ROOT" \
+        --with-http_slice_module --with-http_stub_status_module --with-http_v2_module --with-threads
     make -j2 -f "$RUN/static/Makefile"
     check_module_loads "$RUN/static/nginx"
 }
@@ -127,6 +130,11 @@ check_other_version_is_refused() {
 
     printf '%s\n' "$output"
     [[ $output == *"module \"$module\" version "*" instead of "* ]]
+}
+
+# The slice filter gives up where it sees a failed hop: the module's filter has to come first.
+check_static_filters() {
+    NGINX_BINARY=$RUN/static/nginx NGINX_MODULE= run_faults slices reload::
 }
 
 # check_module_loads BINARY [MODULE]: it takes a configuration with the module's directives.

@@ -46,6 +46,10 @@ missing_test_packages() {
     need libwww-perl perl-libwww-perl has_perl_module LWP::UserAgent
     need libipc-run-perl perl-IPC-Run has_perl_module IPC::Run
     need procps procps-ng has_command ps
+    need libnss-wrapper nss_wrapper has_library libnss_wrapper.so
+    need uwsgi-core uwsgi has_command uwsgi
+    need uwsgi-plugin-python3 uwsgi-plugin-python3 has_library uwsgi/plugins/python3_plugin.so
+    need python3-grpcio python3-grpcio /usr/bin/python3 -c 'import grpc'
     need dpkg-dev dpkg-dev has_command dpkg-buildflags
     need shellcheck ShellCheck has_command shellcheck
 }
@@ -94,6 +98,10 @@ has_nginx_headers() {
 
 has_nginx_module() {
     [ -f "/usr/lib/nginx/modules/$1.so" ] || [ -f "/usr/lib64/nginx/modules/$1.so" ]
+}
+
+has_library() {
+    compgen -G "/usr/lib*/$1" || compgen -G "/usr/lib/*/$1"
 }
 
 has_perl_module() {

@@ -1,6 +1,6 @@
 //! Configuration time: the arguments of a directive, its errors, memory of the configuration.
 
-use core::ffi::{c_char, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::fmt::{self, Write};
 use core::ptr::{self, NonNull};
 
@@ -8,9 +8,12 @@ use ngx::core::NGX_CONF_ERROR;
 use ngx::ffi::{
     NGX_LOG_EMERG, NGX_LOG_WARN, ngx_array_push, ngx_atoi, ngx_conf_include, ngx_conf_t,
     ngx_http_core_main_conf_t, ngx_http_core_module, ngx_http_handler_pt, ngx_http_request_t,
-    ngx_int_t, ngx_log_t, ngx_parse_time, ngx_pcalloc, ngx_pool_cleanup_add, ngx_pool_t, ngx_str_t,
+    ngx_int_t, ngx_log_t, ngx_module_t, ngx_parse_time, ngx_pcalloc, ngx_pool_cleanup_add,
+    ngx_pool_t, ngx_str_t,
 };
 use ngx::ngx_conf_log_error;
+
+use super::module;
 
 /// Why a directive is refused.
 #[derive(Debug)]
@@ -104,6 +107,12 @@ impl Conf {
     pub fn http_ctx(self) -> *mut ngx::ffi::ngx_http_conf_ctx_t {
         // SAFETY: `cf` is valid; within http {} its `ctx` is an http context.
         unsafe { (*self.as_ptr()).ctx.cast() }
+    }
+
+    /// A module that may be absent from this nginx.
+    pub fn module<'a>(self, name: &CStr) -> Option<&'a ngx_module_t> {
+        // SAFETY: `cf` has a cycle throughout, and that an array of modules.
+        unsafe { module::by_name((*(*self.as_ptr()).cycle).modules, name) }
     }
 
     /// Where messages about the configuration go.

@@ -12,7 +12,7 @@ pub mod singlet;
 pub mod upstream;
 pub mod variable;
 
-/// The C functions of `accessors.c` and `peers.c`.
+/// The C functions of `accessors.c`, `http2.c` and `peers.c`.
 mod accessors {
     #![allow(missing_docs, non_camel_case_types)]
 

@@ -1,15 +1,24 @@
 #include "peers.h"
 
 
-/* the beginning of what ngx_http_upstream_random_module keeps for an upstream */
+#if (nginx_version >= 1027003)
+
+/* what ngx_http_upstream_random_module keeps for an upstream */
 
 typedef struct {
-    ngx_uint_t   two;
-#if (NGX_HTTP_UPSTREAM_ZONE && nginx_version >= 1027003)
-    ngx_uint_t   config;
+    ngx_http_upstream_rr_peer_t                 *peer;
+    ngx_uint_t                                   range;
+} ngx_http_combined_upstreams_random_range_t;
+
+typedef struct {
+    ngx_uint_t                                   two;
+#if (NGX_HTTP_UPSTREAM_ZONE)
+    ngx_uint_t                                   config;
 #endif
-    void        *ranges;
+    ngx_http_combined_upstreams_random_range_t  *ranges;
 } ngx_http_combined_upstreams_random_t;
+
+#endif
 
 
 #if (NGX_SSL || NGX_COMPAT)
@@ -69,6 +78,17 @@ ngx_http_combined_upstreams_set_single(ngx_http_upstream_srv_conf_t *us,
     }
 
     ngx_http_upstream_rr_peers_unlock(peers);
+}
+
+
+ngx_uint_t
+ngx_http_combined_upstreams_has_zone(ngx_http_upstream_srv_conf_t *us)
+{
+#if (NGX_HTTP_UPSTREAM_ZONE)
+    return us->shm_zone != NULL;
+#else
+    return 0;
+#endif
 }
 
 
@@ -225,20 +245,76 @@ ngx_http_combined_upstreams_inherit(ngx_conf_t *cf,
 }
 
 
-void
-ngx_http_combined_upstreams_do_not_resolve(ngx_http_upstream_server_t *server)
-{
-#if (NGX_HTTP_UPSTREAM_ZONE && nginx_version >= 1027003)
-    ngx_str_null(&server->host);
-    ngx_str_null(&server->service);
-#endif
-}
+#if (nginx_version >= 1027003)
 
-
-ngx_uint_t
-ngx_http_combined_upstreams_random_is_used(void *conf)
+ngx_int_t
+ngx_http_combined_upstreams_mend_random(ngx_http_upstream_srv_conf_t *us,
+    void *conf, ngx_pool_t *pool)
 {
     ngx_http_combined_upstreams_random_t  *random = conf;
 
-    return random->ranges != NULL;
+    size_t                                       size;
+    ngx_uint_t                                   i, mended, total_weight;
+    ngx_http_upstream_rr_peer_t                 *peer;
+    ngx_http_upstream_rr_peers_t                *peers, *backup;
+    ngx_http_combined_upstreams_random_range_t  *ranges;
+
+    if (random->ranges == NULL) {
+        /* another balancer */
+        return NGX_OK;
+    }
+
+    peers = us->peer.data;
+    backup = peers->next;
+
+    ngx_http_upstream_rr_peers_rlock(peers);
+
+    mended = (peers->number > 1 || backup == NULL
+              || (peers->number == 1
+                  && random->ranges[0].peer != peers->peer));
+
+    ngx_http_upstream_rr_peers_unlock(peers);
+
+    if (mended) {
+        return NGX_OK;
+    }
+
+    ngx_http_upstream_rr_peers_rlock(backup);
+
+    size = backup->number * sizeof(ngx_http_combined_upstreams_random_range_t);
+
+    ranges = pool ? ngx_palloc(pool, size) : ngx_alloc(size, ngx_cycle->log);
+    if (ranges == NULL) {
+        ngx_http_upstream_rr_peers_unlock(backup);
+        return NGX_ERROR;
+    }
+
+    total_weight = 0;
+
+    for (peer = backup->peer, i = 0; peer; peer = peer->next, i++) {
+        ranges[i].peer = peer;
+        ranges[i].range = total_weight;
+        total_weight += peer->weight;
+    }
+
+    ngx_http_upstream_rr_peers_unlock(backup);
+
+    if (pool == NULL) {
+        ngx_free(random->ranges);
+    }
+
+    random->ranges = ranges;
+
+    return NGX_OK;
 }
+
+#else
+
+ngx_int_t
+ngx_http_combined_upstreams_mend_random(ngx_http_upstream_srv_conf_t *us,
+    void *conf, ngx_pool_t *pool)
+{
+    return NGX_OK;
+}
+
+#endif

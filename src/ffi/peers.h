@@ -41,6 +41,10 @@ ngx_uint_t ngx_http_combined_upstreams_is_lone(
 void ngx_http_combined_upstreams_set_single(ngx_http_upstream_srv_conf_t *us,
     ngx_uint_t single);
 
+/* whether an upstream's peers are in shared memory */
+ngx_uint_t ngx_http_combined_upstreams_has_zone(
+    ngx_http_upstream_srv_conf_t *us);
+
 /* puts callbacks before those that the balancer has set for a request; NULL: no memory */
 ngx_http_combined_upstreams_peer_t *ngx_http_combined_upstreams_wrap_peer(
     ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us,
@@ -54,12 +58,14 @@ ngx_uint_t ngx_http_combined_upstreams_is_stale(ngx_peer_connection_t *pc,
 ngx_int_t ngx_http_combined_upstreams_inherit(ngx_conf_t *cf,
     ngx_http_upstream_srv_conf_t *singlet, ngx_http_upstream_srv_conf_t *host);
 
-/* the name of a server is not resolved at run time, whatever its line says */
-void ngx_http_combined_upstreams_do_not_resolve(
-    ngx_http_upstream_server_t *server);
-
-/* whether the module random has prepared this configuration of its own for an upstream's peers */
-ngx_uint_t ngx_http_combined_upstreams_random_is_used(void *conf);
+/*
+ * From nginx 1.27.3 on, random draws among the backup peers from its table of the main ones if
+ * there are less than two of these. The table gets the backup peers then: nobody else reads it.
+ * conf is what the module random keeps for the upstream, whether that is its balancer or not;
+ * without a pool the old table is freed, as nginx does at run time.
+ */
+ngx_int_t ngx_http_combined_upstreams_mend_random(
+    ngx_http_upstream_srv_conf_t *us, void *conf, ngx_pool_t *pool);
 
 
 #endif /* _NGX_HTTP_COMBINED_UPSTREAMS_PEERS_H_INCLUDED_ */

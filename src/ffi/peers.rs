@@ -1,14 +1,16 @@
 //! An upstream's peers while requests are served.
 
 use core::ffi::c_void;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use ngx::ffi::{
-    NGX_ERROR, NGX_PEER_FAILED, NGX_PEER_NEXT, ngx_event_free_peer_pt, ngx_event_get_peer_pt,
-    ngx_http_request_t, ngx_int_t, ngx_peer_connection_t, ngx_uint_t,
+    NGX_ERROR, NGX_OK, NGX_PEER_FAILED, NGX_PEER_NEXT, ngx_event_free_peer_pt,
+    ngx_event_get_peer_pt, ngx_http_request_t, ngx_int_t, ngx_peer_connection_t, ngx_pool_t,
+    ngx_uint_t,
 };
 
 use super::accessors;
+use super::conf::Conf;
 use super::request::NoMemory;
 use super::upstream::Upstream;
 
@@ -40,6 +42,46 @@ impl Peers {
                 self.0.as_ptr(),
                 ngx_uint_t::from(single),
             );
+        }
+    }
+}
+
+/// The balancer `random`, as nginx numbers it.
+#[derive(Clone, Copy)]
+pub struct Random {
+    ctx_index: usize,
+}
+
+impl Random {
+    /// None: this nginx has no such balancer.
+    pub fn find(cf: Conf) -> Option<Self> {
+        let module = cf.module(c"ngx_http_upstream_random_module")?;
+
+        Some(Self {
+            ctx_index: module.ctx_index,
+        })
+    }
+
+    /// If this balancer has a table for the upstream that it might read beyond, gives it a longer
+    /// one. At run time there is no pool for that: nginx itself allocates and frees the table then.
+    pub fn mend(self, upstream: Upstream, pool: Option<*mut ngx_pool_t>) -> Result<(), NoMemory> {
+        let Some(conf) = upstream.slot(self.ctx_index) else {
+            return Ok(());
+        };
+
+        // SAFETY: the slot is that of the module; where it has a table the upstream's peers are
+        // those of round robin.
+        let rc = unsafe {
+            accessors::ngx_http_combined_upstreams_mend_random(
+                upstream.as_ptr(),
+                conf.as_ptr(),
+                pool.unwrap_or(ptr::null_mut()),
+            )
+        };
+
+        match rc == NGX_OK as ngx_int_t {
+            true => Ok(()),
+            false => Err(NoMemory),
         }
     }
 }

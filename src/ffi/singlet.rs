@@ -7,12 +7,11 @@ use ngx::ffi::{
     NGX_HTTP_UPSTREAM_BACKUP, NGX_OK, ngx_array_create, ngx_http_complex_value_t,
     ngx_http_max_module, ngx_http_module_t, ngx_http_upstream_add, ngx_http_upstream_init_pt,
     ngx_http_upstream_init_round_robin, ngx_http_upstream_module, ngx_http_upstream_server_t,
-    ngx_http_upstream_srv_conf_t, ngx_int_t, ngx_palloc, ngx_uint_t, ngx_url_t,
+    ngx_int_t, ngx_palloc, ngx_uint_t, ngx_url_t,
 };
 
 use super::accessors;
 use super::conf::{Conf, ConfError, ConfResult};
-use super::module;
 use super::upstream::Upstream;
 
 /// Adds an upstream, which nginx hands to `init` once the whole http block has been read: `host_of`
@@ -27,7 +26,7 @@ pub fn add(
     name: &[u8],
     servers: &[ngx_http_upstream_server_t],
     init: ngx_http_upstream_init_pt,
-) -> ConfResult {
+) -> ConfResult<Upstream> {
     // SAFETY: the structure is plain data, for which zeros are what nginx begins with itself.
     let mut url: ngx_url_t = unsafe { core::mem::zeroed() };
     url.host = cf.string(name)?;
@@ -48,7 +47,9 @@ pub fn add(
         (*singlet.as_ptr()).peer.data = host.as_ptr().cast();
     }
 
-    set_servers(cf, singlet, servers)
+    set_servers(cf, singlet, servers)?;
+
+    Ok(singlet)
 }
 
 fn set_servers(cf: Conf, upstream: Upstream, servers: &[ngx_http_upstream_server_t]) -> ConfResult {
@@ -77,7 +78,7 @@ pub unsafe fn host_of(singlet: Upstream) -> Option<Upstream> {
 /// Makes a singlet what its host is: the same balancer with the same configuration, so that both
 /// share one pool of kept-alive connections.
 pub fn init_like(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult {
-    let Slots { slots, .. } = Slots::like(cf, singlet, host)?;
+    let slots = slots_like(cf, singlet, host)?;
 
     // SAFETY: both upstreams are valid, and nginx runs this while it has the configuration for
     // itself.
@@ -97,51 +98,6 @@ pub fn init_like(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult {
     init_by_balancer(cf, singlet, host)
 }
 
-/// Whether the host's balancer is nginx's `random`. Found out by letting it prepare an upstream
-/// with one server of the host's: of the line nothing else is left to see.
-pub fn is_random(cf: Conf, host: Upstream) -> ConfResult<bool> {
-    let Some(server) = host.servers().first() else {
-        return Ok(false);
-    };
-
-    // SAFETY: the memory is zeroed: no zone, no resolver; the host is valid.
-    let probe = unsafe {
-        let (us, host) = (
-            cf.alloc::<ngx_http_upstream_srv_conf_t>()?.as_ptr(),
-            host.as_ptr(),
-        );
-        (*us).host = (*host).host;
-        (*us).file_name = (*host).file_name;
-        (*us).line = (*host).line;
-        (*us).flags = (*host).flags;
-        (*us).no_port = (*host).no_port;
-        Upstream::from_ptr(us).ok_or_else(ConfError::no_memory)?
-    };
-    set_servers(cf, probe, &[down(*server)])?;
-
-    let Slots { slots, random } = Slots::like(cf, probe, host)?;
-    let Some(random) = random else {
-        return Ok(false);
-    };
-    // SAFETY: the probe is valid.
-    unsafe { (*probe.as_ptr()).srv_conf = slots.as_ptr() };
-
-    init_by_balancer(cf, probe, host)?;
-
-    // SAFETY: the structure is the module's own.
-    Ok(unsafe { accessors::ngx_http_combined_upstreams_random_is_used(random.as_ptr()) != 0 })
-}
-
-/// The server as one that is never tried, nor looked up.
-pub fn down(mut server: ngx_http_upstream_server_t) -> ngx_http_upstream_server_t {
-    server.down = 1;
-    server.weight = 1;
-    server.set_backup(0);
-    // SAFETY: the server is valid.
-    unsafe { accessors::ngx_http_combined_upstreams_do_not_resolve(&mut server) };
-    server
-}
-
 fn init_by_balancer(cf: Conf, upstream: Upstream, host: Upstream) -> ConfResult {
     // SAFETY: both upstreams are valid; the host's `init_upstream` finds all it needs in the other
     // one's slots.
@@ -159,38 +115,29 @@ fn init_by_balancer(cf: Conf, upstream: Upstream, host: Upstream) -> ConfResult 
     }
 }
 
-/// The configurations of all modules for an upstream that is like its host.
-struct Slots {
-    slots: NonNull<*mut c_void>,
-    /// What the module `random`, if this nginx has it, keeps for the upstream.
-    random: Option<NonNull<c_void>>,
-}
+/// The configurations of all modules for a singlet: those of the host, but for what belongs to the
+/// upstream itself and to its peers.
+fn slots_like(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult<NonNull<*mut c_void>> {
+    // SAFETY: nginx has counted its http modules before it reads an upstream {} block, and gives
+    // each such block an array with a slot for each of them.
+    let slots = unsafe {
+        let count = ngx_http_max_module;
+        let slots = ngx_palloc(cf.pool(), count * size_of::<*mut c_void>());
+        let slots = NonNull::new(slots.cast::<*mut c_void>()).ok_or_else(ConfError::no_memory)?;
 
-impl Slots {
-    /// Those of the host, but for what belongs to the upstream itself and to its peers.
-    fn like(cf: Conf, upstream: Upstream, host: Upstream) -> ConfResult<Self> {
-        // SAFETY: nginx has counted its http modules before it reads an upstream {} block, and
-        // gives each such block an array with a slot for each of them.
-        let slots = unsafe {
-            let count = ngx_http_max_module;
-            let slots = ngx_palloc(cf.pool(), count * size_of::<*mut c_void>());
-            let slots =
-                NonNull::new(slots.cast::<*mut c_void>()).ok_or_else(ConfError::no_memory)?;
+        ptr::copy_nonoverlapping((*host.as_ptr()).srv_conf, slots.as_ptr(), count);
+        *slots.add(ngx_http_upstream_module.ctx_index).as_ptr() = singlet.as_ptr().cast();
+        slots
+    };
 
-            ptr::copy_nonoverlapping((*host.as_ptr()).srv_conf, slots.as_ptr(), count);
-            *slots.add(ngx_http_upstream_module.ctx_index).as_ptr() = upstream.as_ptr().cast();
-            slots
-        };
-
-        if let Some(hash) = fresh_slot(cf, slots, c"ngx_http_upstream_hash_module")? {
-            // Without a key the servers are taken in turn.
-            // SAFETY: the structure of every version begins with the key.
-            unsafe { hash.cast::<ngx_http_complex_value_t>().write_bytes(0, 1) };
-        }
-        let random = fresh_slot(cf, slots, c"ngx_http_upstream_random_module")?;
-
-        Ok(Self { slots, random })
+    if let Some(hash) = fresh_slot(cf, slots, c"ngx_http_upstream_hash_module")? {
+        // Without a key the servers are taken in turn.
+        // SAFETY: the structure of every version begins with the key.
+        unsafe { hash.cast::<ngx_http_complex_value_t>().write_bytes(0, 1) };
     }
+    fresh_slot(cf, slots, c"ngx_http_upstream_random_module")?;
+
+    Ok(slots)
 }
 
 /// Puts a new configuration of a module into its slot. None: this nginx has no such module.
@@ -199,8 +146,7 @@ fn fresh_slot(
     slots: NonNull<*mut c_void>,
     name: &CStr,
 ) -> ConfResult<Option<NonNull<c_void>>> {
-    // SAFETY: `cf` has a cycle throughout, and that an array of modules.
-    let Some(module) = (unsafe { module::by_name((*(*cf.as_ptr()).cycle).modules, name) }) else {
+    let Some(module) = cf.module(name) else {
         return Ok(None);
     };
 

@@ -1,5 +1,6 @@
 //! nginx's upstreams at configuration time.
 
+use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use ngx::ffi::{
@@ -10,6 +11,7 @@ use ngx::ffi::{
     ngx_http_upstream_srv_conf_t,
 };
 
+use super::accessors;
 use super::conf::{Conf, ConfError, ConfResult};
 use super::module;
 
@@ -61,7 +63,7 @@ impl Upstream {
     }
 
     /// All upstreams known so far that the configuration declares (those that nginx implies from a
-    /// URL are none), in the order in which nginx came to know them.
+    /// URL are none), as nginx lists them.
     pub fn declared(cf: Conf) -> impl Iterator<Item = Self> {
         Self::all(cf)
             .iter()
@@ -98,14 +100,24 @@ impl Upstream {
     ///
     /// `T` is what the module's `create_srv_conf` makes.
     pub unsafe fn srv_conf<'a, T>(self) -> Option<&'a T> {
-        // SAFETY: `srv_conf` is null or an array with a slot for each http module, ours included;
-        // the caller vouches for the type.
+        // SAFETY: the caller vouches for the type.
+        self.slot(module::ctx_index())
+            .map(|conf| unsafe { conf.cast::<T>().as_ref() })
+    }
+
+    /// What the http module of this place keeps for this upstream.
+    pub fn slot(self, ctx_index: usize) -> Option<NonNull<c_void>> {
+        // SAFETY: `srv_conf` is null or an array with a slot for each http module.
         unsafe {
             let slots = NonNull::new((*self.as_ptr()).srv_conf)?;
-            (*slots.add(module::ctx_index()).as_ptr())
-                .cast::<T>()
-                .as_ref()
+            NonNull::new(*slots.add(ctx_index).as_ptr())
         }
+    }
+
+    /// Whether its peers are in shared memory.
+    pub fn has_zone(self) -> bool {
+        // SAFETY: the upstream lives as long as the configuration.
+        unsafe { accessors::ngx_http_combined_upstreams_has_zone(self.as_ptr()) != 0 }
     }
 
     /// How nginx prepares the choice of a peer for a request.

@@ -16,6 +16,7 @@ use crate::ffi::complex_value::ComplexValue;
 use crate::ffi::conf::{Conf, ConfError, ConfResult, Unit, lossy, number, time};
 use crate::ffi::module;
 use crate::ffi::upstream::Upstream;
+use crate::upstream::conf::in_order;
 
 /// A line of an upstrand block is refused; the `Display` is nginx's error line (spec 7).
 #[derive(Debug)]
@@ -234,7 +235,10 @@ impl Block {
             }
             Some(pattern) => {
                 let mut matched = false;
-                for upstream in Upstream::declared(cf).filter(|u| pattern.is_match(u.name())) {
+                for upstream in in_order(cf)
+                    .into_iter()
+                    .filter(|u| pattern.is_match(u.name()))
+                {
                     add_member(part, member(upstream));
                     matched = true;
                 }

@@ -6,7 +6,7 @@ use core::fmt;
 use combined_upstreams_core::weight;
 use ngx::ffi::{ngx_command_t, ngx_conf_t, ngx_http_upstream_server_t, ngx_str_t};
 
-use super::conf;
+use super::conf::{self, HostConf};
 use crate::ffi::conf::{Conf, ConfError, ConfResult, Unit, lossy, number, time};
 use crate::ffi::upstream::{Ability, Upstream};
 
@@ -103,6 +103,10 @@ fn add_upstream(cf: Conf) -> ConfResult {
             .filter(|server| (server.backup() != 0) == backup)
             .map(|server| (server.weight as u64, server.naddrs as u64));
         weight::check_total(part).map_err(|_| too_big())?;
+    }
+
+    if let Some(conf) = HostConf::of(host) {
+        conf.combines.set(true);
     }
 
     host.push_servers(&servers)

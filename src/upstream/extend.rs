@@ -38,6 +38,7 @@ fn extend_single_peers(cf: Conf) -> ConfResult {
     let conf = host
         .and_then(HostConf::of)
         .ok_or_else(ConfError::no_memory)?;
+    conf.combines.set(true);
 
     match conf.extends.replace(true) {
         false => Ok(()),

@@ -4,4 +4,5 @@ pub mod add;
 pub mod conf;
 pub mod extend;
 mod index;
+pub mod random;
 pub mod singlets;

@@ -45,15 +45,15 @@ fn combine_server_singlets(cf: Conf) -> ConfResult {
         ));
     }
 
-    if let Some(conf) = HostConf::of(host) {
-        conf.host.set(Some(host));
-    }
+    let conf = HostConf::of(host).ok_or_else(ConfError::no_memory)?;
+    conf.host.set(Some(host));
+    conf.combines.set(true);
 
     for (active, server) in servers.iter().enumerate() {
         let name = parameters.name(host.name(), active + 1, server.name.as_bytes());
         let servers = with_one_active(servers, active, parameters.nobackup);
 
-        singlet::add(
+        let singlet = singlet::add(
             cf,
             host,
             &name,
@@ -61,6 +61,7 @@ fn combine_server_singlets(cf: Conf) -> ConfResult {
             Some(ngx_http_upstream_init_singlet),
         )
         .map_err(|_| ConfError::new(format!("failed to add upstream \"{}\"", lossy(&name))))?;
+        conf.singlets.borrow_mut().push(singlet);
     }
 
     Ok(())
@@ -112,17 +113,6 @@ fn init(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult {
         level(singlet);
     }
 
-    if needs_shield(cf, singlet, host)? {
-        let shield: Vec<_> = singlet
-            .servers()
-            .iter()
-            .take(2)
-            .copied()
-            .map(singlet::down)
-            .collect();
-        singlet.push_servers(&shield)?;
-    }
-
     singlet::init_like(cf, singlet, host)
 }
 
@@ -134,29 +124,6 @@ fn level(singlet: Upstream) {
             server.weight = 1;
         }
     }
-}
-
-/// Once `random` (from nginx 1.27.3 on) has given up a lone main server without a draw, it draws
-/// among the backup ones, from a table that is as long as there are main servers. With servers
-/// beside it that are down, it gives up by drawing too often, and never draws again.
-fn needs_shield(cf: Conf, singlet: Upstream, host: Upstream) -> ConfResult<bool> {
-    let Some(conf) = HostConf::of(host) else {
-        return Ok(false);
-    };
-
-    if host.supports(Ability::Backup)
-        || !singlet.servers().iter().any(|server| server.backup() != 0)
-    {
-        return Ok(false);
-    }
-
-    let random = match conf.random.get() {
-        Some(random) => random,
-        None => singlet::is_random(cf, host)?,
-    };
-    conf.random.set(Some(random));
-
-    Ok(random)
 }
 
 /// Modules that prepare upstreams only now may have left out those that share what they keep with

@@ -38,7 +38,7 @@ impl Call {
     }
 
     /// Replaces the target.
-    pub fn target(mut self, target: &str) -> Self {
+    pub fn with_target(mut self, target: &str) -> Self {
         target.clone_into(&mut self.target);
         self
     }
@@ -59,6 +59,12 @@ impl Call {
         self
     }
 
+    /// Tells an HTTP/2 server how long the body is; it needs not know.
+    pub fn with_length(self) -> Self {
+        let length = self.body.len().to_string();
+        self.header("content-length", &length)
+    }
+
     /// Sends the body in chunks, without a length.
     pub fn chunked(mut self) -> Self {
         self.chunked = true;
@@ -74,6 +80,30 @@ impl Call {
     /// Tells an HTTP/1 server to close after the response.
     pub fn closing(self) -> Self {
         self.header("Connection", "close")
+    }
+
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The body.
+    pub fn sends(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The head as HTTP/2 and HTTP/3 have it.
+    pub(crate) fn request(&self, scheme: &str) -> Result<http::Request<()>, http::Error> {
+        let mut request = http::Request::builder()
+            .method(self.method.as_str())
+            .uri(format!("{scheme}://{}{}", self.host, self.target));
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request.body(())
     }
 
     /// Puts this before the target.

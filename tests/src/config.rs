@@ -1,6 +1,6 @@
 //! The text of an nginx.conf, from what a test cares about.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use crate::backend::Backend;
@@ -18,6 +18,9 @@ pub struct Config {
     largest_file: Option<u64>,
     connections: usize,
     main: String,
+    http3: bool,
+    modules: String,
+    hosts: String,
     http: String,
     server: String,
     /// Further servers on the same ports: their names and what stands in them.
@@ -48,6 +51,9 @@ impl Config {
             largest_file: None,
             connections: 4_000,
             main: String::new(),
+            http3: false,
+            modules: String::new(),
+            hosts: String::new(),
             http: String::new(),
             server: String::new(),
             virtual_servers: Vec::new(),
@@ -110,6 +116,24 @@ impl Config {
     /// Adds before `events {}`.
     pub fn main(mut self, text: &str) -> Self {
         add(&mut self.main, text);
+        self
+    }
+
+    /// A further port, for HTTP/3.
+    pub fn http3(mut self) -> Self {
+        self.http3 = true;
+        self
+    }
+
+    /// Loads a further module.
+    pub fn load_module(mut self, file: &str) -> Self {
+        add(&mut self.modules, &format!("load_module {file};"));
+        self
+    }
+
+    /// A name that nginx finds this address for, beside others, when it reads the configuration.
+    pub fn host(mut self, name: &str, address: IpAddr) -> Self {
+        add(&mut self.hosts, &format!("{address} {name}"));
         self
     }
 
@@ -180,6 +204,15 @@ impl Config {
         &self.environment
     }
 
+    pub(crate) fn wants_http3(&self) -> bool {
+        self.http3
+    }
+
+    /// In the form of /etc/hosts.
+    pub(crate) fn hosts(&self) -> &str {
+        &self.hosts
+    }
+
     pub(crate) fn wants_tls(&self) -> bool {
         self.tls
     }
@@ -195,6 +228,7 @@ impl Config {
             workers,
             connections,
             main,
+            modules,
             http,
             server,
             ..
@@ -226,6 +260,7 @@ impl Config {
 
         format!(
             "{start}
+{modules}
 daemon off;
 worker_processes {workers};
 pid nginx.pid;

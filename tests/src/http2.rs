@@ -49,31 +49,45 @@ impl Http2 {
 
     /// Sends one call on a stream of its own and receives its response.
     pub async fn call(&self, call: &Call) -> Response {
-        self.try_call(call).await.expect("a response")
+        self.call_pausing(call, async {}).await
     }
 
     /// The same; None: the stream or the connection was closed without a response.
     pub async fn try_call(&self, call: &Call) -> Option<Response> {
+        self.try_call_pausing(call, async {}).await
+    }
+
+    /// As [`Http2::call`], but sends the second half of the body only when `pause` is over.
+    pub async fn call_pausing(&self, call: &Call, pause: impl Future<Output = ()>) -> Response {
+        let response = self.try_call_pausing(call, pause).await;
+        response.expect("a response")
+    }
+
+    async fn try_call_pausing(
+        &self,
+        call: &Call,
+        pause: impl Future<Output = ()>,
+    ) -> Option<Response> {
         within(
             &format!("the response to {}", call.target),
-            self.exchange(call),
+            self.exchange(call, pause),
         )
         .await
     }
 
-    async fn exchange(&self, call: &Call) -> Option<Response> {
-        let mut request = http::Request::builder()
-            .method(call.method.as_str())
-            .uri(format!("http://{}{}", call.host, call.target));
-        for (name, value) in &call.headers {
-            request = request.header(name, value);
-        }
-        let request = request.body(()).expect("a request");
+    async fn exchange(&self, call: &Call, pause: impl Future<Output = ()>) -> Option<Response> {
+        let request = call.request("http").expect("a request");
 
         let mut streams = self.streams.clone().ready().await.ok()?;
         let (response, mut sending) = streams.send_request(request, call.body.is_empty()).ok()?;
         if !call.body.is_empty() {
-            sending.send_data(call.body.clone().into(), true).ok()?;
+            let mut body = Bytes::from(call.body.clone());
+            let early = body.split_to(body.len() / 2);
+
+            sending.send_data(early, false).ok()?;
+            pause.await;
+            // The answer may be there already, and the stream closed.
+            let _ = sending.send_data(body, true);
         }
 
         let (head, incoming) = response.await.ok()?.into_parts();

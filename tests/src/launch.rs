@@ -1,7 +1,7 @@
 //! How an nginx process is started.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,9 +10,17 @@ use tokio::process::{Child, Command};
 
 use crate::config::{self, Config};
 
+/// Where distributions put libraries.
+const LIBRARIES: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+];
+
 /// Starts nginx with this text of the configuration and these listening sockets, as the leader of a process group.
 pub(crate) fn spawn(prefix: &Path, config: &Config, text: &str, sockets: Vec<RawFd>) -> Child {
-    let mut command = command(prefix, text);
+    let mut command = command(prefix, text, config.hosts());
     command.envs(config.variables().iter().cloned());
     if let Some(bytes) = config.file_limit() {
         limit_files(&mut command, bytes);
@@ -30,11 +38,16 @@ pub(crate) fn stderr_log(prefix: &Path) -> PathBuf {
     prefix.join("stderr.log")
 }
 
-/// The command for nginx with this configuration, under this prefix.
-pub(crate) fn command(prefix: &Path, config: &str) -> Command {
+/// The command for nginx with this configuration, under this prefix. It finds these hosts, and no
+/// others, if there are any.
+pub(crate) fn command(prefix: &Path, config: &str, hosts: &str) -> Command {
     let mut command = Command::new(binary());
     command.args(arguments(prefix, config));
     command.stdin(Stdio::null()).kill_on_drop(true);
+
+    if !hosts.is_empty() {
+        find_hosts(&mut command, prefix, hosts);
+    }
     command
 }
 
@@ -68,6 +81,28 @@ fn arguments(prefix: &Path, config: &str) -> [PathBuf; 6] {
         "-e".into(),
         log,
     ]
+}
+
+/// Puts nss_wrapper between nginx and the machine's own hosts.
+fn find_hosts(command: &mut Command, prefix: &Path, hosts: &str) {
+    let file = prefix.join("hosts");
+    fs::write(&file, hosts).expect("a writable folder");
+
+    let mut libraries = LIBRARIES
+        .iter()
+        .map(|folder| Path::new(folder).join("libnss_wrapper.so"));
+    let library = libraries.find(|path| path.exists());
+
+    let options = std::env::var("ASAN_OPTIONS").unwrap_or_default();
+    command
+        .env("LD_PRELOAD", library.expect("libnss_wrapper is installed"))
+        .env("NSS_WRAPPER_HOSTS", file)
+        // What AddressSanitizer wants: it comes second, and sees all calls of the C library.
+        .env(
+            "ASAN_OPTIONS",
+            format!("{options}:verify_asan_link_order=0"),
+        )
+        .env("NSS_WRAPPER_DISABLE_DEEPBIND", "1");
 }
 
 /// What `nginx -v` says.
@@ -119,8 +154,8 @@ fn limit_files(command: &mut Command, bytes: u64) {
     unsafe { command.pre_exec(limit) };
 }
 
-/// Lets the kernel end nginx with the thread that runs the test, however that ends.
-fn tie_to_this_thread(command: &mut Command) {
+/// Lets the kernel end a process with the thread that runs the test, however that ends.
+pub(crate) fn tie_to_this_thread(command: &mut Command) {
     let tie = || {
         // SAFETY: prctl is async-signal-safe and concerns only the new process.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
@@ -135,6 +170,14 @@ pub(crate) fn listen() -> TcpListener {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.set_nonblocking(true).expect("a socket");
     listener
+}
+
+/// The same for QUIC, with its address.
+pub(crate) fn listen_udp() -> (UdpSocket, SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    socket.set_nonblocking(true).expect("a socket");
+    let address = socket.local_addr().expect("a bound socket");
+    (socket, address)
 }
 
 pub(crate) fn address(listener: &TcpListener) -> SocketAddr {

@@ -6,13 +6,14 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 
 use crate::call::Call;
 use crate::config::Config;
 use crate::counts::Counts;
 use crate::http1::Http1;
 use crate::http2::Http2;
+use crate::http3::Http3;
 use crate::launch::{self, address, listen, module, stderr_log};
 use crate::message::Response;
 use crate::patience::{until, within};
@@ -41,6 +42,7 @@ pub struct Nginx {
     http1: SocketAddr,
     http2: Option<SocketAddr>,
     tls: Option<SocketAddr>,
+    http3: Option<SocketAddr>,
 }
 
 /// What `nginx -t` says of a configuration.
@@ -64,19 +66,26 @@ impl Nginx {
         }
         if let Some(tls) = &tls {
             lines += &format!("listen {} ssl http2;\n", address(tls));
+        }
+        let http3 = config.wants_http3().then(launch::listen_udp);
+        if let Some((_, address)) = &http3 {
+            lines += &format!("listen {address} quic;\n");
+        }
+        if tls.is_some() || http3.is_some() {
             config = config.http(tls::settings(prefix.path()));
         }
         let text = config.text(&module(), &lines, &status_socket(prefix.path()));
-        let sockets = [Some(&http1), http2.as_ref(), tls.as_ref()]
-            .into_iter()
-            .flatten();
-        let sockets = sockets.map(AsRawFd::as_raw_fd).collect();
+        let tcp = [Some(&http1), http2.as_ref(), tls.as_ref()];
+        let tcp = tcp.into_iter().flatten().map(AsRawFd::as_raw_fd);
+        let udp = http3.iter().map(|(socket, _)| socket.as_raw_fd());
+        let sockets = tcp.chain(udp).collect();
         let master = launch::spawn(prefix.path(), &config, &text, sockets);
 
         let mut started = Self {
             http1: address(&http1),
             http2: http2.as_ref().map(address),
             tls: tls.as_ref().map(address),
+            http3: http3.as_ref().map(|(_, address)| *address),
             prefix,
             master: Some(master),
         };
@@ -90,13 +99,7 @@ impl Nginx {
         let listen = format!("listen unix:{}/test.sock;", prefix.path().display());
         let text = config.text(&module(), &listen, &status_socket(prefix.path()));
 
-        verdict(prefix.path(), &text).await
-    }
-
-    /// Runs `nginx -t` with the configuration that stands in its own folder by now.
-    pub async fn test_own_configuration(&self) -> Verdict {
-        let text = read(&self.prefix().join("nginx.conf"));
-        verdict(self.prefix(), &text).await
+        verdict(launch::command(prefix.path(), &text, config.hosts())).await
     }
 
     /// The version of `NGINX_BINARY`.
@@ -146,7 +149,12 @@ impl Nginx {
 
     /// A new HTTP/2 connection, where [`Config::http2`] asked for its port.
     pub async fn http2(&self) -> Http2 {
-        Http2::connect(self.http2.expect("a configuration with http2")).await
+        Http2::connect(self.http2_address()).await
+    }
+
+    /// Where [`Config::http2`] had it listen.
+    pub fn http2_address(&self) -> SocketAddr {
+        self.http2.expect("a configuration with http2")
     }
 
     /// A new HTTP/1 connection under TLS, where [`Config::tls`] asked for its port.
@@ -157,6 +165,11 @@ impl Nginx {
     /// A new HTTP/2 connection under TLS, likewise.
     pub async fn http2_tls(&self) -> Http2 {
         Http2::connect_tls(self.tls.expect("a configuration with tls")).await
+    }
+
+    /// A new HTTP/3 connection, where [`Config::http3`] asked for its port.
+    pub async fn http3(&self) -> Http3 {
+        Http3::connect(self.http3.expect("a configuration with http3")).await
     }
 
     /// The folder that holds everything nginx reads and writes.
@@ -196,6 +209,18 @@ impl Nginx {
             panic!("more than one worker")
         };
         processes::memory(worker)
+    }
+
+    /// Changes the text of its configuration, which it reads at the next reload.
+    pub fn rewrite(&self, change: impl FnOnce(String) -> String) {
+        let file = self.prefix().join("nginx.conf");
+        fs::write(&file, change(read(&file))).expect("a writable folder");
+    }
+
+    /// Runs `nginx -t` for the configuration of this nginx while it serves.
+    pub async fn test_again(&self) -> Verdict {
+        let text = read(&self.prefix().join("nginx.conf"));
+        verdict(launch::command(self.prefix(), &text, "")).await
     }
 
     /// Reads its configuration anew and waits until new workers have taken over.
@@ -314,14 +339,13 @@ impl Drop for Nginx {
     }
 }
 
-async fn verdict(prefix: &Path, text: &str) -> Verdict {
-    let output = launch::command(prefix, text).arg("-t").output();
-    let output = within("nginx -t", output)
-        .await
-        .expect("NGINX_BINARY starts");
+async fn verdict(mut command: Command) -> Verdict {
+    let output = within("nginx -t", command.arg("-t").output()).await;
+    let output = output.expect("NGINX_BINARY starts");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     Verdict {
         code: output.status.code(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        stderr,
     }
 }
 

@@ -108,6 +108,15 @@ impl Row {
         self
     }
 
+    /// The same row for a request over HTTP/3.
+    pub fn over_http3(mut self, call: Call) -> Self {
+        self.client = Rc::new(move |side| {
+            let call = side.at(call.clone());
+            Box::pin(async move { Seen::of([side.nginx.http3().await.call(&call).await]) })
+        });
+        self
+    }
+
     /// Whatever a client may do.
     pub fn client<F>(name: &'static str, client: impl Fn(Side) -> F + 'static) -> Self
     where

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
-use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
+use tokio_rustls::{TlsAcceptor, TlsConnector, server};
 
 /// The name that the certificate is for.
-const NAME: &str = "localhost";
+pub(crate) const NAME: &str = "localhost";
 
 struct Identity {
     certificate: CertificateDer<'static>,
@@ -41,17 +42,21 @@ pub(crate) fn settings(folder: &Path) -> &'static str {
     "ssl_certificate certificate.pem; ssl_certificate_key key.pem;"
 }
 
-/// Shakes hands with nginx, asking for this protocol of those that it offers.
-pub(crate) async fn connect(stream: TcpStream, alpn: &str) -> client::TlsStream<TcpStream> {
+/// What a client trusts, that asks for this protocol of those that nginx offers.
+pub(crate) fn client(alpn: &str) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(identity().certificate.clone()).expect("a root");
     let mut config = ClientConfig::builder()
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![alpn.into()];
+    config
+}
 
+/// Shakes hands with nginx, asking for this protocol of those that it offers.
+pub(crate) async fn connect(stream: TcpStream, alpn: &str) -> TlsStream<TcpStream> {
     let name = ServerName::try_from(NAME).expect("a name");
-    let handshake = TlsConnector::from(Arc::new(config)).connect(name, stream);
+    let handshake = TlsConnector::from(Arc::new(client(alpn))).connect(name, stream);
     handshake.await.expect("a TLS handshake")
 }
 

@@ -3,7 +3,6 @@
 //!
 //! CONFIGS says how many (300 without it), CONFIGS_FROM the number of the first one.
 
-#[path = "configs/grammar.rs"]
 mod grammar;
 
 use std::fs;

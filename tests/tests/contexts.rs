@@ -1,7 +1,7 @@
 //! An upstrand in every context in which nginx makes a request, seen beside a plain proxy_pass.
 //! Spec 4.6 and 4.7.
 
-use harness::{Call, Config, Matrix, Reply, Request, Row};
+use harness::{Backend, Call, Config, Matrix, Nginx, Reply, Request, Row};
 
 fn get(name: &'static str) -> Row {
     Row::new(name, Call::get("/page")).walks_elsewhere()
@@ -303,4 +303,22 @@ async fn walks_after_walks() {
     ])
     .run()
     .await;
+}
+
+/// Nobody waits for what comes of a post_action: it asks one upstream, the first (design 2.7).
+#[tokio::test]
+async fn a_post_action_asks_one_upstream() {
+    let bad = Backend::answering(Reply::status(503)).await;
+    let good = Backend::answering(Reply::ok("good")).await;
+    let config = Config::upstrand([&bad, &good])
+        .server("location = /page { post_action /; return 200 page; }");
+    let nginx = Nginx::start(config).await;
+
+    for count in 1..=3 {
+        assert_eq!(nginx.get("/page").await.text(), "page");
+        bad.received(count).await;
+        nginx.idle().await;
+    }
+    assert_eq!((bad.requests().len(), good.requests().len()), (3, 0));
+    nginx.stop().await;
 }

@@ -190,41 +190,60 @@ async fn calls_over_http1() {
     .await;
 }
 
-/// From an HTTP/2 client it cannot (design 2.7): such a call works where the first hop is good,
+/// The same from a client of gRPC.
 #[tokio::test]
 async fn streamed_calls() {
-    grpc_matrix([
-        Row::http2("unary", call(message("hi")))
-            .good(done(message("hello")))
-            .shows("hello"),
-        Row::http2("empty", call(message("")))
-            .good(done(message("")))
-            .shows("\"grpc-status\": \"0\""),
-        Row::http2("client_streaming", call(stream()))
-            .good(done(message("hello")))
-            .shows("hello"),
-        Row::http2("server_streaming", call(message("hi")))
-            .good(done(stream()))
-            .shows("message 499"),
-        Row::http2("both", call(stream()))
-            .script(|request| done(request.body.clone()))
-            .shows("message 499"),
-    ])
-    .failing(&[])
-    .run()
-    .await;
+    let call = |messages| call(messages).with_length();
+    let rows = || {
+        [
+            Row::http2("unary", call(message("hi")))
+                .good(done(message("hello")))
+                .shows("hello"),
+            Row::http2("empty", call(message("")))
+                .good(done(message("")))
+                .shows("\"grpc-status\": \"0\""),
+            Row::http2("client_streaming", call(stream()))
+                .good(done(message("hello")))
+                .shows("hello"),
+            Row::http2("server_streaming", call(message("hi")))
+                .good(done(stream()))
+                .shows("message 499"),
+            Row::http2("both", call(stream()))
+                .script(|request| done(request.body.clone()))
+                .shows("message 499"),
+        ]
+    };
+    grpc_matrix(rows()).failing(&[]).run().await;
+    grpc_matrix(rows())
+        .failing(&[Failure::Refused, Failure::Refused])
+        .run()
+        .await;
 }
 
-/// and gets the answer of the first hop as it is where that failed.
+/// gRPC clients do not tell the length.
 #[tokio::test]
-async fn streamed_calls_do_not_fail_over() {
+async fn a_call_without_a_length_fails_over() {
+    let (bad, good) = (
+        Backend::refusing(),
+        Backend::speaking(Protocol::Http2, |request| done(request.body.clone())).await,
+    );
+    let pass = "location /pkg.Service { grpc_pass grpc://$upstrand_us; }";
+    let nginx = Nginx::start(Config::upstrand([&bad, &good]).server(pass).http2()).await;
+
+    for messages in [message("hi"), stream(), message(&"large ".repeat(50_000))] {
+        let answer = nginx.http2().await.call(&call(messages.clone())).await;
+        assert_eq!(answer.status, 200);
+        assert!(answer.body == messages);
+        assert_eq!(answer.trailers["grpc-status"], "0");
+    }
+    nginx.stop().await;
+}
+
+/// A call that was sent gets the answer of the hop that it was sent to.
+#[tokio::test]
+async fn streamed_calls_that_were_sent_do_not_fail_over() {
     let good = Backend::speaking(Protocol::Http2, |_| done(message("hello"))).await;
-    for failure in [
-        Failure::Refused,
-        Failure::SmallBody,
-        Failure::Closed,
-        Failure::Garbage,
-    ] {
+    for failure in [Failure::SmallBody, Failure::Closed, Failure::Garbage] {
         let bad = failure.speaking(Protocol::Http2).await;
         let pass = "location /pkg.Service { grpc_pass grpc://$upstrand_us; }";
         let statuses = "error timeout 5xx non_idempotent";

@@ -231,3 +231,47 @@ async fn nor_does_one_that_is_there_at_once() {
     assert_eq!(good.connections(), 1);
     nginx.stop().await;
 }
+
+/// The second half of the body is sent when nginx has gone on to `good`.
+#[tokio::test]
+async fn a_streamed_body_over_http2_of_which_nothing_was_sent_goes_on() {
+    let body = "0123456789".repeat(3_000);
+    for settings in ["", "client_body_buffer_size 64k;"] {
+        let (first, second, good) = (Backend::refusing(), Backend::refusing(), good().await);
+        let config = Config::upstrand([&first, &second, &good])
+            .location(STREAMING)
+            .location(settings);
+        let nginx = Nginx::start(config.http2()).await;
+
+        let client = nginx.http2().await;
+        let last_hop = until("the last hop", async || {
+            (good.connections() > 0).then_some(())
+        });
+        let put = Call::new("PUT", "/").body(body.clone());
+        let answer = client.call_pausing(&put, last_hop).await;
+        assert_eq!((answer.status, answer.text()), (200, body.clone()));
+
+        let walk = "PUT / 200 [u1 -> u2 -> u3] [(u1) 502 (u2) 502 (u3) 200]";
+        assert_eq!(nginx.logged().await, walk);
+        nginx.stop().await;
+    }
+}
+
+/// nginx has told the client that it has more room than `http2_body_preread_size`: it must not be
+/// told again.
+#[tokio::test]
+async fn a_streamed_body_over_http2_in_a_larger_buffer_makes_the_response_final() {
+    let (bad, good) = (Backend::refusing(), good().await);
+    let config = Config::upstrand([&bad, &good])
+        .location(STREAMING)
+        .location("client_body_buffer_size 128k;");
+    let nginx = Nginx::start(config.http2()).await;
+
+    let put = Call::new("PUT", "/").body("0123456789".repeat(3_000));
+    let refused = until("a refused connection", async || {
+        nginx.error_log().contains("refused").then_some(())
+    });
+    let answer = nginx.http2().await.call_pausing(&put, refused).await;
+    assert_eq!((answer.status, good.connections()), (502, 0));
+    nginx.stop().await;
+}

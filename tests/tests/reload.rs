@@ -1,5 +1,6 @@
 //! Walks go on whatever happens to the processes of nginx.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use harness::{Backend, Call, Config, Failure, Nginx, Reply, until};
@@ -39,6 +40,57 @@ async fn across_a_reload() {
     nginx.stop().await;
 }
 
+/// Sends requests, each on a connection of its own, until `stop` is set; returns how many.
+async fn client(nginx: &Nginx, stop: &Cell<bool>) -> usize {
+    let mut count = 0;
+    while !stop.get() {
+        let answer = nginx.get("/").await;
+        assert_eq!((answer.status, answer.text().as_str()), (200, "good"));
+        count += 1;
+    }
+    count
+}
+
+#[tokio::test]
+async fn while_upstrands_come_and_go() {
+    let (bad, good) = (Failure::SmallBody.backend().await, good().await);
+    let nginx = Nginx::start(Config::upstrand([&bad, &good]).workers(2)).await;
+    let stop = Cell::new(false);
+
+    let changes = async {
+        for change in [
+            // One is added before the other, which is renamed; then its members change places; then
+            // the new one takes over, and the other goes.
+            &[(
+                "upstrand us {",
+                "upstrand new { upstream u2; }\nupstrand us {",
+            )][..],
+            &[
+                ("upstrand us {", "upstrand other {"),
+                ("$upstrand_us;", "$upstrand_other;"),
+            ],
+            &[("upstream u1;\nupstream u2;", "upstream u2;\nupstream u1;")],
+            &[("$upstrand_other;", "$upstrand_new;")],
+            &[("upstrand other {", "upstrand unused {")],
+        ] {
+            for (from, to) in change {
+                nginx.rewrite(|config| {
+                    assert!(config.contains(from), "no {from} in {config}");
+                    config.replace(from, to)
+                });
+            }
+            let verdict = nginx.test_again().await;
+            assert_eq!(verdict.code, Some(0), "{}", verdict.stderr);
+            nginx.reload().await;
+        }
+        stop.set(true);
+    };
+    let client = || client(&nginx, &stop);
+    let ((), a, b, c) = tokio::join!(changes, client(), client(), client());
+    assert!([a, b, c].iter().all(|served| *served > 0));
+    nginx.stop().await;
+}
+
 /// A reload that fails builds the filters anew, and workers that start after it inherit them. The
 /// slice filter shows whether ours is still the first: it gives up where it sees a failed hop.
 #[tokio::test]
@@ -57,9 +109,7 @@ async fn in_a_worker_that_starts_after_a_failed_reload() {
         panic!("one worker")
     };
 
-    let file = nginx.prefix().join("nginx.conf");
-    let config = std::fs::read_to_string(&file).expect("the configuration");
-    std::fs::write(&file, config + "no_such_directive;").expect("a writable folder");
+    nginx.rewrite(|config| config + "no_such_directive;");
     nginx.signal(libc::SIGHUP);
     until("a failed reload", async || {
         nginx.error_log().contains("[emerg]").then_some(())

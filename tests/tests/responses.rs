@@ -4,7 +4,6 @@
 //!
 //! RESPONSES says how many walks (500 without it), RESPONSES_FROM the number of the first one.
 
-#[path = "responses/mutation.rs"]
 mod mutation;
 
 use std::collections::HashMap;
@@ -374,7 +373,7 @@ impl Scenario {
         for time in 0..times {
             let target = format!("/{}/{location}/{}/{attempt}?{time}", self.kind, self.seed);
             let mut client = nginx.http1().await;
-            let call = self.call.clone().target(&target).bytes();
+            let call = self.call.clone().with_target(&target).bytes();
             let ping = Call::get("/ping").closing().bytes();
             // nginx may close when it has seen enough.
             client.try_send(&[call, ping].concat()).await;

@@ -357,3 +357,40 @@ async fn what_a_failed_hop_allows_is_forgotten() {
     assert_eq!(nginx.access_log(2).await, ["u1 -> u2 200 65536"; 2]);
     nginx.stop().await;
 }
+
+/// Where Debian keeps the modules of its nginx.
+const MODULES: &str = "/usr/lib/nginx/modules";
+
+const STYLESHEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/filters/title.xslt");
+
+/// The smallest picture: one transparent dot.
+const DOT: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+
+/// A row for a filter that is a module of its own, where this nginx can load it.
+async fn with_module(name: &str, row: Row) {
+    let config = Config::new().load_module(&format!("{MODULES}/ngx_http_{name}_module.so"));
+    if Nginx::test(&config).await.code != Some(0) {
+        println!("this nginx has no {name} module");
+        return;
+    }
+    Matrix::new([row]).config(|_| config).run().await;
+}
+
+#[tokio::test]
+async fn pictures_that_are_looked_at() {
+    let row = get("image_filter")
+        .good(Reply::ok(DOT).header("Content-Type", "image/gif"))
+        .location("image_filter size;")
+        .shows("\"width\": 1");
+    with_module("image_filter", row).await;
+}
+
+#[tokio::test]
+async fn documents_that_are_transformed() {
+    let document = "<page><title>good</title><body>long</body></page>";
+    let row = get("xslt_filter")
+        .good(Reply::ok(document).header("Content-Type", "text/xml"))
+        .location(&format!("xslt_stylesheet {STYLESHEET};"))
+        .shows("<h1>good</h1>");
+    with_module("xslt_filter", row).await;
+}

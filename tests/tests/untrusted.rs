@@ -1,144 +1,176 @@
-//! What a client may send: a `dynamic_upstrand` leads to upstrands and nowhere else, whatever its candidates hold.
+//! What clients can reach with the names that they send: the upstrands of the configuration, where
+//! it lets them choose, and nothing else. Spec 5; docs/security.md.
 
-use harness::{Backend, Call, Config, Failure, Nginx, Reply};
+use harness::{Backend, Call, Config, Nginx, Reply, Response};
 
-const LOCATION: &str = "location /dynamic {
+/// A client chooses the upstrand by an argument, a header or a cookie; else it is `us`.
+const POOL: &str = "location / {
 dynamic_upstrand $pool $arg_pool $http_x_pool $cookie_pool us;
 proxy_pass http://$pool;
-proxy_set_header X-Pool $pool;
 }";
 
-/// Texts that name no upstrand, though some name an upstream, a server, or one when they are read carelessly.
-fn names(server: &str) -> Vec<Vec<u8>> {
-    let mut names: Vec<Vec<u8>> = [
-        "u1",
-        "u2",
-        server,
-        "us.",
-        "us:80",
-        "us/",
-        "us%00",
-        "us%0d%0aX-Injected:%20yes",
-        "u",
-        "uss",
-        "$upstrand_us",
-        "${upstrand_us}",
-        "us@u2",
-        "unix:/tmp/socket",
-        "..",
-        "path",
-        "upstrand_us",
-        "\u{fc}s",
-        "%s%n%p",
-    ]
-    .map(|name| name.as_bytes().to_vec())
-    .to_vec();
-    names.extend([
-        b"\xff\xfe".to_vec(),
-        b"us\xc3".to_vec(),
-        b"us\x01".to_vec(),
-        b"us\x7f".to_vec(),
-        vec![b'u'; 64 * 1024],
-        b"us".repeat(32 * 1024),
-        vec![0xff; 64 * 1024],
-    ]);
-    names
-}
-
-struct Setup {
+struct Site {
     nginx: Nginx,
-    good: Backend,
+    backends: [Backend; 3],
 }
 
-async fn setup() -> Setup {
-    let (bad, good) = (
-        Failure::SmallBody.backend().await,
-        Backend::answering(Reply::ok("good")).await,
-    );
-    let config = Config::upstrand([&bad, &good])
-        .server("large_client_header_buffers 4 128k;")
-        .server(LOCATION);
-    let nginx = Nginx::start(config).await;
-    // What it refuses costs no connection: it is kept over all of these.
-    Setup { nginx, good }
-}
-
-/// The status of a request whose head is made of these pieces.
-async fn status(nginx: &Nginx, pieces: &[&[u8]]) -> u16 {
-    let mut client = nginx.http1().await;
-    client.send(&pieces.concat()).await;
-    client.receive("GET").await.status
-}
-
-const REST: &[u8] = b"Host: localhost\r\nConnection: close\r\n\r\n";
-
-#[tokio::test]
-async fn an_argument_names_only_upstrands() {
-    let Setup { nginx, good } = setup().await;
-    for name in names(&good.address().to_string()) {
-        // What ends an argument, or a request line, ends it here, too.
-        let pieces: [&[u8]; 4] = [b"GET /dynamic?pool=", &name, b" HTTP/1.1\r\n", REST];
-        let status = status(&nginx, &pieces).await;
-        assert!(
-            matches!(status, 400 | 500),
-            "{status} for {:?}",
-            String::from_utf8_lossy(&name)
-        );
+impl Site {
+    /// The upstrands `us` and `other`, and an upstream `hidden` that is in neither.
+    async fn start() -> Self {
+        let serving = |text: &'static str| Backend::answering(Reply::ok(text));
+        let backends = [
+            serving("us").await,
+            serving("other").await,
+            serving("hidden").await,
+        ];
+        let [us, other, hidden] = &backends;
+        let config = Config::upstrand([us])
+            .http("large_client_header_buffers 4 128k;")
+            .http(&format!(
+                "upstream o1 {{ server {}; }} upstrand other {{ upstream o1; }}
+                 upstream hidden {{ server {}; }}",
+                other.address(),
+                hidden.address()
+            ))
+            .virtual_server("pool", POOL);
+        let nginx = Nginx::start(config).await;
+        Self { nginx, backends }
     }
-    assert_eq!(good.requests().len(), 0);
-    assert_eq!(nginx.get("/dynamic?pool=us").await.text(), "good");
-    assert_eq!(nginx.get("/dynamic?pool=US").await.text(), "good");
-    nginx.stop().await;
+
+    async fn ask(&self, call: Call) -> Response {
+        self.nginx.call(call.host("pool")).await
+    }
+
+    /// Ends it; the hidden upstream has never been asked.
+    async fn end(self) {
+        assert_eq!(self.backends[2].requests().len(), 0);
+        self.nginx.stop().await;
+    }
 }
 
 #[tokio::test]
-async fn a_header_or_a_cookie_names_only_upstrands() {
-    let Setup { nginx, good } = setup().await;
-    for name in names(&good.address().to_string()) {
-        for header in [&b"X-Pool: "[..], b"Cookie: pool="] {
-            let pieces: [&[u8]; 5] = [b"GET /dynamic HTTP/1.1\r\n", header, &name, b"\r\n", REST];
-            let status = status(&nginx, &pieces).await;
-            assert!(
-                matches!(status, 400 | 500),
-                "{status} for {:?}",
-                String::from_utf8_lossy(&name)
-            );
+async fn names_of_upstrands_choose_them() {
+    let site = Site::start().await;
+    for (name, expected) in [
+        ("other", "other"),
+        ("OTHER", "other"),
+        ("us", "us"),
+        ("", "us"),
+    ] {
+        for call in [
+            Call::get(&format!("/?pool={name}")),
+            Call::get("/").header("X-Pool", name),
+            Call::get("/").header("Cookie", &format!("pool={name}")),
+        ] {
+            assert_eq!(site.ask(call).await.text(), expected, "{name:?}");
         }
     }
-    assert_eq!(good.requests().len(), 0);
-
-    let named = Call::get("/dynamic").header("X-Pool", "us");
-    assert_eq!(nginx.call(named).await.text(), "good");
-    nginx.stop().await;
+    site.end().await;
 }
 
-/// nginx takes no such header at all.
+/// Neither variables, nor upstreams, nor anything else can be named.
 #[tokio::test]
-async fn a_nul_or_a_line_break_in_a_header_is_refused_or_ends_it() {
-    let Setup { nginx, good } = setup().await;
-    for value in [&b"us\0"[..], b"\0us", b"us\rX: y", b"u\0s"] {
-        let pieces: [&[u8]; 4] = [b"GET /dynamic HTTP/1.1\r\nX-Pool: ", value, b"\r\n", REST];
-        assert_eq!(status(&nginx, &pieces).await, 400, "{value:?}");
-    }
-    assert_eq!(good.requests().len(), 0);
-
-    let pieces: [&[u8]; 2] = [
-        b"GET /dynamic HTTP/1.1\r\nX-Pool: us\r\nX-Pool-2: u1\r\n",
-        REST,
+async fn other_names_reach_nothing() {
+    let long = "x".repeat(65_536);
+    let nearly = format!("us{long}");
+    let names = [
+        "hidden",
+        "u1",
+        "o1",
+        "$upstrand_us",
+        "upstrand_us",
+        "us/",
+        "us:80",
+        "us\t",
+        "us#",
+        "us%00",
+        "us%0a",
+        "us%0d%0aX: y",
+        "../us",
+        "127.0.0.1",
+        "unix:/tmp/x",
+        "path",
+        "status",
+        "args",
+        "pool",
+        "u",
+        "uss",
+        "~us",
+        "*",
+        "us;other",
+        "\u{ff}\u{fe}",
+        &long,
+        &nearly,
     ];
-    assert_eq!(status(&nginx, &pieces).await, 200);
-    nginx.stop().await;
+    let site = Site::start().await;
+    for name in names {
+        let answer = site.ask(Call::get("/").header("X-Pool", name)).await;
+        assert_eq!(answer.status, 500, "{name:.20}");
+    }
+    for name in names.map(|name| name.replace([' ', '\t', '#'], "%20")) {
+        let answer = site.ask(Call::get(&format!("/?pool={name}"))).await;
+        assert_eq!(answer.status, 500, "{name:.20}");
+    }
+
+    // The worker has lived through all of it, and others are served.
+    assert_eq!(site.ask(Call::get("/?pool=other")).await.text(), "other");
+    site.end().await;
 }
 
-/// An empty one is skipped, as if it were not there.
+/// nginx refuses some bytes before anybody looks; invalid UTF-8 is a name like any other.
 #[tokio::test]
-async fn what_reaches_a_backend_is_the_name_in_the_configuration() {
-    let Setup { nginx, good } = setup().await;
-    assert_eq!(nginx.get("/dynamic?pool=").await.text(), "good");
-    assert_eq!(nginx.get("/dynamic?pool=Us").await.text(), "good");
-    for request in good.requests() {
-        assert_eq!(request.header("host"), Some("u2"));
-        assert_eq!(request.header("x-pool"), Some("u2"));
+async fn bytes_that_are_no_text_reach_nothing() {
+    let site = Site::start().await;
+    for (bytes, expected) in [
+        (
+            &b"GET / HTTP/1.1\r\nHost: pool\r\nX-Pool: us\0\r\n\r\n"[..],
+            400,
+        ),
+        (b"GET /?pool=us\0 HTTP/1.1\r\nHost: pool\r\n\r\n", 400),
+        (
+            b"GET / HTTP/1.1\r\nHost: pool\r\nX-Pool: us\n other\r\n\r\n",
+            400,
+        ),
+        (
+            b"GET / HTTP/1.1\r\nHost: pool\r\nX-Pool: \xff\xfe\xc0\x80\r\n\r\n",
+            500,
+        ),
+        (
+            b"GET /?pool=\xff\xfe\xc0\x80 HTTP/1.1\r\nHost: pool\r\n\r\n",
+            500,
+        ),
+        (
+            b"GET / HTTP/1.1\r\nHost: pool\r\nCookie: pool=\xf0\x9f\x92\r\n\r\n",
+            500,
+        ),
+    ] {
+        let mut client = site.nginx.http1().await;
+        client.send(bytes).await;
+        let answer = client.receive("GET").await;
+        assert_eq!(
+            answer.status,
+            expected,
+            "{:?}",
+            String::from_utf8_lossy(bytes)
+        );
     }
-    nginx.stop().await;
+    assert_eq!(site.ask(Call::get("/")).await.text(), "us");
+    site.end().await;
+}
+
+/// What a client sends stands in no line of the module's own.
+#[tokio::test]
+async fn names_from_clients_are_not_logged_by_the_module() {
+    let site = Site::start().await;
+    let name = "forged%0aline";
+    site.ask(Call::get("/").header("X-Pool", name)).await;
+
+    let log = site.nginx.error_log();
+    let ours = log.lines().filter(|line| line.contains("upstrand"));
+    assert!(
+        ours.clone().all(|line| !line.contains(name)),
+        "{:?}",
+        ours.collect::<Vec<_>>()
+    );
+    site.end().await;
 }
