@@ -17,6 +17,7 @@
 #   --variant NAME       nginx with other options, kept apart under this name. With it:
 #   --configure-arg=ARG    adds an argument for nginx's ./configure (as often as needed)
 #   --no-default-args      leaves out ours except --with-compat
+#   --no-compat            leaves out --with-compat
 #   --list               prints the known versions
 #   --help               prints this
 #
@@ -34,6 +35,7 @@ set -euo pipefail
 version=
 flavour=debug
 product=module
+compat=yes
 
 parse_arguments() {
     local variant=
@@ -47,6 +49,7 @@ parse_arguments() {
             --variant) variant=${2:?--variant needs a name} && shift ;;
             --configure-arg=*) EXTRA_CONFIGURE_ARGS+=("${1#*=}") ;;
             --no-default-args) NGINX_CONFIGURE_ARGS=(--with-compat) ;;
+            --no-compat) compat=no ;;
             --list) pinned_versions && exit ;;
             --help) print_help && exit ;;
             -*) die "unknown option $1 (see --help)" ;;
@@ -59,8 +62,13 @@ parse_arguments() {
 
     if [ -n "$variant" ]; then
         flavour=$variant
-    elif [ "${#EXTRA_CONFIGURE_ARGS[@]}" -gt 0 ] || [ "${#NGINX_CONFIGURE_ARGS[@]}" -eq 1 ]; then
+    elif [ "${#EXTRA_CONFIGURE_ARGS[@]}" -gt 0 ] || [ "${#NGINX_CONFIGURE_ARGS[@]}" -eq 1 ] || [ "$compat" = no ]; then
         die "other options for nginx need a name: --variant NAME"
+    fi
+
+    if [ "$compat" = no ]; then
+        # the first of them
+        NGINX_CONFIGURE_ARGS=("${NGINX_CONFIGURE_ARGS[@]:1}")
     fi
 }
 

@@ -13,20 +13,13 @@ set -euo pipefail
 
 # shellcheck source=lib/all.sh
 . "$(dirname "$0")/lib/all.sh"
+# shellcheck source=lib/asan.sh
+. "$LIB/asan.sh"
 
 [ "${1:-}" != --help ] || { print_help && exit; }
 
 "$ROOT/scripts/setup.sh" test
-paths=$("$ROOT/scripts/build.sh" --variant asan \
-    --configure-arg=--with-debug \
-    --configure-arg='--with-cc-opt=-O1 -g -fsanitize=address' \
-    --configure-arg=--with-ld-opt=-fsanitize=address)
-
-# nginx leaves its memory to the end of the process; an allocation of terabytes fails, as it does without.
-export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
-NGINX_BINARY=$(head -n 1 <<<"$paths")
-NGINX_MODULE=$(tail -n 1 <<<"$paths")
-export NGINX_BINARY NGINX_MODULE
+use_asan_build
 export CONFIGS=${1:-20000} CONFIGS_FROM=${2:-0}
 
 cd "$ROOT"

@@ -9,6 +9,7 @@
 #            layout   nginx's structures, as Rust and C see them
 #            suites   t/ under Test::Nginx
 #            faults   tests/: misbehaving backends and hand-made clients
+#            soak     half a minute of scripts/soak.sh, on the first nginx
 #            builds   the ways to build: for a configured tree (by scripts/build.sh), with the nginx that cargo
 #                     carries along, and by nginx's own ./configure, dynamic and static
 #            docs     the examples in the documentation, with the requests and answers that it shows; its links
@@ -31,8 +32,10 @@ set -euo pipefail
 . "$LIB/checks.sh"
 # shellcheck source=lib/packages.sh
 . "$LIB/packages.sh"
+# shellcheck source=lib/run-folder.sh
+. "$LIB/run-folder.sh"
 
-ALL_STEPS=(style core layout suites faults builds docs examples packages scripts)
+ALL_STEPS=(style core layout suites faults soak builds docs examples packages scripts)
 
 nginxes=()
 steps=()
@@ -76,16 +79,6 @@ add_step_or_name() {
     fi
 }
 
-# A folder for everything that the run makes, with a short path because of unix sockets.
-make_run_folder() {
-    RUN=$(mktemp -d /tmp/combined-upstreams.XXXXXX)
-    chmod 755 "$RUN"
-    LOGS=$TARGET/test-logs/${RUN##*.}
-    export TMPDIR=$RUN
-    on_exit "$(printf 'rm -rf %q' "$RUN")"
-    on_exit "$(printf 'end_processes_of %q' "$RUN")"
-}
-
 wants() {
     [[ " ${steps[*]} " == *" $1 "* ]]
 }
@@ -107,6 +100,10 @@ test_on() {
 
     if wants faults; then
         step "faults on nginx $nginx" "$LOGS/faults-$nginx" run_faults "${names[@]}"
+    fi
+
+    if wants soak && [ "$nginx" = "${nginxes[0]}" ]; then
+        step "soak on nginx $nginx" "$LOGS/soak-$nginx" run_soak 30
     fi
 }
 
@@ -136,7 +133,7 @@ main() {
         step "Test::Nginx" "$LOGS/test-nginx" get_test_nginx
     fi
 
-    if wants layout || wants suites || wants faults; then
+    if wants layout || wants suites || wants faults || wants soak; then
         for nginx in "${nginxes[@]}"; do
             test_on "$nginx"
         done

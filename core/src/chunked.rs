@@ -1,6 +1,10 @@
 //! Writes the part of a chunked request body that nginx has read down again, so that nginx can read
 //! it a second time: nginx decodes chunks in place, and what came from the client is gone.
 
+use std::ops::Deref;
+
+use crate::text::{Room, Sink};
+
 /// How far nginx's parser has come in a chunked body (nginx: the states of
 /// `ngx_http_parse_chunked`, by their numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +15,39 @@ pub struct Parser {
     pub size: u64,
 }
 
+/// The longest piece: the size of a chunk in 16 digits, after the end of another.
+const LONGEST: usize = 24;
+
 /// What stands around the decoded bytes in an encoding of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
     /// Before the bytes.
-    pub before: Vec<u8>,
+    pub before: Piece,
     /// After them.
-    pub after: Vec<u8>,
+    pub after: Piece,
+}
+
+/// A few bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+impl Sink for Piece {
+    fn put(&mut self, piece: &[u8]) {
+        let mut room = Room::new(&mut self.bytes[self.length..]);
+        room.put(piece);
+        self.length += room.into_text().len();
+    }
+}
+
+impl Deref for Piece {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
 }
 
 /// Frames `decoded` bytes so that nginx's parser, having read the result, is where it was: what the
@@ -25,37 +55,37 @@ pub struct Framing {
 pub fn frame(decoded: u64, parser: Parser) -> Option<Framing> {
     let Parser { state, size } = parser;
 
-    let after = match state {
-        0 => String::new(),
-        1 => format!("{size:x}"),
-        2 => format!("{size:x};"),
-        3 => format!("{size:x}\r"),
+    match state {
         4 => return in_data(decoded, size),
         5 if decoded > 0 => return in_data(decoded, 0),
         6 if decoded > 0 => {
             let mut framing = in_data(decoded, 0)?;
-            framing.after.push(b'\r');
+            framing.after.put(b"\r");
             return Some(framing);
         }
-        7 => "0;".to_string(),
-        8 => "0\r".to_string(),
-        9 => "0\r\n".to_string(),
-        10 => "0\r\n\r".to_string(),
-        11 => "0\r\nx".to_string(),
-        12 => "0\r\nx\r".to_string(),
-        _ => return None,
-    };
-
-    if decoded == 0 {
-        return Some(Framing {
-            before: Vec::new(),
-            after: after.into_bytes(),
-        });
+        _ => {}
     }
 
-    let mut framing = in_data(decoded, 0)?;
-    framing.after.extend_from_slice(b"\r\n");
-    framing.after.extend_from_slice(after.as_bytes());
+    let mut framing = Framing::default();
+    if decoded > 0 {
+        framing = in_data(decoded, 0)?;
+        framing.after.put(b"\r\n");
+    }
+
+    let after: &mut dyn Sink = &mut framing.after;
+    match state {
+        0 => {}
+        1 => after.format(format_args!("{size:x}")),
+        2 => after.format(format_args!("{size:x};")),
+        3 => after.format(format_args!("{size:x}\r")),
+        7 => after.put(b"0;"),
+        8 => after.put(b"0\r"),
+        9 => after.put(b"0\r\n"),
+        10 => after.put(b"0\r\n\r"),
+        11 => after.put(b"0\r\nx"),
+        12 => after.put(b"0\r\nx\r"),
+        _ => return None,
+    }
 
     Some(framing)
 }
@@ -64,10 +94,11 @@ pub fn frame(decoded: u64, parser: Parser) -> Option<Framing> {
 fn in_data(decoded: u64, left: u64) -> Option<Framing> {
     let size = decoded.checked_add(left).filter(|size| *size > 0)?;
 
-    Some(Framing {
-        before: format!("{size:x}\r\n").into_bytes(),
-        after: Vec::new(),
-    })
+    let mut framing = Framing::default();
+    let before: &mut dyn Sink = &mut framing.before;
+    before.format(format_args!("{size:x}\r\n"));
+
+    Some(framing)
 }
 
 #[cfg(test)]
@@ -101,6 +132,10 @@ mod tests {
         assert_eq!(framed("", 1, 0).unwrap(), "0");
         assert_eq!(framed("a", 2, 0x1f).unwrap(), "1\r\na\r\n1f;");
         assert_eq!(framed("a", 3, 0x1f).unwrap(), "1\r\na\r\n1f\r");
+        assert_eq!(
+            framed("a", 3, u64::MAX).unwrap(),
+            format!("1\r\na\r\n{}\r", "f".repeat(16))
+        );
     }
 
     #[test]

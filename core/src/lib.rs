@@ -10,5 +10,6 @@ pub mod chunked;
 pub mod rotation;
 pub mod singlet;
 pub mod statuses;
+pub mod text;
 pub mod trace;
 pub mod weight;

@@ -1,46 +1,38 @@
 //! The texts of the variables that show a walk (spec 6).
 
+use crate::text::Sink;
+
 /// What stands in the trace for a failover location that an interception redirected to.
 pub const INTERCEPTED: &[u8] = b"<intercepted>";
 
 const ARROW: &[u8] = b" -> ";
 
-/// The texts of most walks need no more room, in bytes.
-const USUAL_SIZE: usize = 256;
-
 /// `u01 -> u02 -> b01`: the names of the upstreams in the order of their hops.
-pub fn path<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut text = Vec::with_capacity(USUAL_SIZE);
-
-    for name in names {
-        if !text.is_empty() {
-            text.extend_from_slice(ARROW);
+pub fn path<'a>(names: impl IntoIterator<Item = &'a [u8]>, text: &mut dyn Sink) {
+    for (index, name) in names.into_iter().enumerate() {
+        if index > 0 {
+            text.put(ARROW);
         }
-        text.extend_from_slice(name);
+        text.put(name);
     }
-
-    text
 }
 
 /// `(u01) 503 (u02) 503 (b01) 200`: for each hop its name and what `value` writes for it. An empty
 /// value keeps its blank.
 pub fn values<'a, H>(
     hops: impl IntoIterator<Item = (&'a [u8], H)>,
-    mut value: impl FnMut(H, &mut Vec<u8>),
-) -> Vec<u8> {
-    let mut text = Vec::with_capacity(USUAL_SIZE);
-
-    for (name, hop) in hops {
-        if !text.is_empty() {
-            text.push(b' ');
+    text: &mut dyn Sink,
+    mut value: impl FnMut(H, &mut dyn Sink),
+) {
+    for (index, (name, hop)) in hops.into_iter().enumerate() {
+        if index > 0 {
+            text.put(b" ");
         }
-        text.push(b'(');
-        text.extend_from_slice(name);
-        text.extend_from_slice(b") ");
-        value(hop, &mut text);
+        text.put(b"(");
+        text.put(name);
+        text.put(b") ");
+        value(hop, text);
     }
-
-    text
 }
 
 /// One of the servers tried in a hop, as nginx's own `$upstream_*` variables see it.
@@ -56,15 +48,15 @@ pub enum Peer<T> {
 /// `$upstream_*` variables (nginx: `ngx_http_upstream_status_variable`).
 pub fn peers<T>(
     peers: impl IntoIterator<Item = Peer<T>>,
-    text: &mut Vec<u8>,
-    mut value: impl FnMut(T, &mut Vec<u8>),
+    text: &mut dyn Sink,
+    mut value: impl FnMut(T, &mut dyn Sink),
 ) {
     let mut pending: &[u8] = b"";
 
     for peer in peers {
         match peer {
             Peer::Tried(peer) => {
-                text.extend_from_slice(pending);
+                text.put(pending);
                 value(peer, text);
                 pending = b", ";
             }
@@ -75,24 +67,24 @@ pub fn peers<T>(
 }
 
 /// A decimal number.
-pub fn number(value: u64, text: &mut Vec<u8>) {
+pub fn number(value: u64, text: &mut dyn Sink) {
     padded(value, 1, text);
 }
 
 /// `1.005`: seconds with milliseconds, of milliseconds; `-` where there is none.
-pub fn seconds(msec: Option<u64>, text: &mut Vec<u8>) {
+pub fn seconds(msec: Option<u64>, text: &mut dyn Sink) {
     match msec {
         Some(msec) => {
             number(msec / 1000, text);
-            text.push(b'.');
+            text.put(b".");
             padded(msec % 1000, 3, text);
         }
-        None => text.push(b'-'),
+        None => text.put(b"-"),
     }
 }
 
 /// A decimal number of at least so many digits.
-fn padded(mut value: u64, width: usize, text: &mut Vec<u8>) {
+fn padded(mut value: u64, width: usize, text: &mut dyn Sink) {
     let mut digits = [b'0'; 20];
     let mut first = digits.len();
 
@@ -102,35 +94,43 @@ fn padded(mut value: u64, width: usize, text: &mut Vec<u8>) {
         value /= 10;
     }
 
-    text.extend_from_slice(&digits[first.min(digits.len() - width)..]);
+    text.put(&digits[first.min(digits.len() - width)..]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::written;
 
     fn joined(list: &[Peer<u64>]) -> String {
-        let mut text = Vec::new();
-        peers(list.iter().copied(), &mut text, number);
-        String::from_utf8(text).unwrap()
+        written(|text| peers(list.iter().copied(), text, number))
     }
 
     #[test]
     fn paths() {
-        assert_eq!(path([]), b"");
-        assert_eq!(path([&b"u01"[..]]), b"u01");
+        let joined = |names: &[&'static [u8]]| written(|text| path(names.iter().copied(), text));
+        assert_eq!(joined(&[]), "");
+        assert_eq!(joined(&[b"u01"]), "u01");
         assert_eq!(
-            path([&b"u01"[..], b"b01", INTERCEPTED]),
-            b"u01 -> b01 -> <intercepted>"
+            joined(&[b"u01", b"b01", INTERCEPTED]),
+            "u01 -> b01 -> <intercepted>"
         );
     }
 
     #[test]
     fn values_of_hops() {
-        let hops = [(&b"u01"[..], "503"), (b"u02", ""), (b"b01", "200")];
-        let write = |value: &str, text: &mut Vec<u8>| text.extend_from_slice(value.as_bytes());
-        assert_eq!(values(hops, write), b"(u01) 503 (u02)  (b01) 200");
-        assert_eq!(values([(&b"u01"[..], "")], write), b"(u01) ");
+        let joined = |hops: &[(&'static [u8], &str)]| {
+            written(|text| {
+                values(hops.iter().copied(), text, |value, text| {
+                    text.put(value.as_bytes())
+                });
+            })
+        };
+        assert_eq!(
+            joined(&[(b"u01", "503"), (b"u02", ""), (b"b01", "200")]),
+            "(u01) 503 (u02)  (b01) 200"
+        );
+        assert_eq!(joined(&[(b"u01", "")]), "(u01) ");
     }
 
     #[test]
@@ -153,11 +153,7 @@ mod tests {
 
     #[test]
     fn times() {
-        let text = |msec| {
-            let mut text = Vec::new();
-            seconds(msec, &mut text);
-            String::from_utf8(text).unwrap()
-        };
+        let text = |msec| written(|text| seconds(msec, text));
         assert_eq!(text(Some(0)), "0.000");
         assert_eq!(text(Some(7)), "0.007");
         assert_eq!(text(Some(61_005)), "61.005");

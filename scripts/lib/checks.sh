@@ -27,11 +27,10 @@ run_clippy() {
 
 # --- tests on an nginx
 
-# Prints what load_environment reads.
+# Prints what load_environment reads, for an nginx by the arguments of scripts/build.sh.
 build_with_environment() {
-    local nginx=$1
-    "$ROOT/scripts/build.sh" --print-env "$nginx"
-    "$ROOT/scripts/build.sh" "$nginx"
+    "$ROOT/scripts/build.sh" --print-env "$@"
+    "$ROOT/scripts/build.sh" "$@"
 }
 
 # Sets what tests are told of the nginx: NGINX_BINARY, NGINX_MODULE, NGINX_SOURCE_DIR, NGINX_BUILD_DIR.
@@ -79,6 +78,12 @@ run_faults() {
     cargo test --locked -p combined-upstreams-tests -- --test-threads=$(($(nproc) * 3)) "$@"
 }
 
+# run_soak SECONDS [REQUESTS]
+run_soak() {
+    cargo build --quiet --locked -p combined-upstreams-tests --bin soak
+    "$TARGET/debug/soak" "$@" </dev/null
+}
+
 # --- ways to build
 
 run_build_steps() {
@@ -88,6 +93,7 @@ run_build_steps() {
     step "cargo build --features vendored" "$LOGS/build-vendored" check_vendored_build
     step "./configure --add-dynamic-module" "$LOGS/build-dynamic" check_dynamic_build
     step "./configure --add-module" "$LOGS/build-static" check_static_build
+    step "a module for another nginx is refused" "$LOGS/build-refused" check_other_version_is_refused
     step "filters above the module's, which is built in" "$LOGS/static-filters" check_static_filters
 }
 
@@ -110,6 +116,20 @@ check_static_build() {
         --with-http_slice_module --with-http_stub_status_module --with-http_v2_module --with-threads
     make -j2 -f "$RUN/static/Makefile"
     check_module_loads "$RUN/static/nginx"
+}
+
+# nginx says so in its own words.
+check_other_version_is_refused() {
+    local module output
+    module=$("$ROOT/scripts/build.sh" stock | tail -n 1)
+
+    if output=$(check_module_loads "$NGINX_BINARY" "$module" 2>&1); then
+        echo "taken"
+        return 1
+    fi
+
+    printf '%s\n' "$output"
+    [[ $output == *"module \"$module\" version "*" instead of "* ]]
 }
 
 # The slice filter gives up where it sees a failed hop: the module's filter has to come first.

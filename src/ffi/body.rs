@@ -61,7 +61,12 @@ impl Unsent {
         // handler returns, and keeps no pointer to the structure itself.
         let rc = unsafe { handler(r.as_ptr()) };
 
-        r.fields_mut().header_in = header_in;
+        // Where the next request had come with the body's end, nginx has put it into another buffer.
+        let fields = r.fields_mut();
+        if matches!(&self, Self::Bytes(buffer) if ptr::eq(fields.header_in, buffer)) {
+            fields.header_in = header_in;
+        }
+
         rc
     }
 }

@@ -1,7 +1,7 @@
 //! Configuration time: the arguments of a directive, its errors, memory of the configuration.
 
 use core::ffi::{CStr, c_char, c_void};
-use core::fmt;
+use core::fmt::{self, Write};
 use core::ptr::{self, NonNull};
 
 use ngx::core::NGX_CONF_ERROR;
@@ -128,7 +128,7 @@ impl Conf {
         unsafe {
             match (*self.as_ptr()).conf_file.as_ref() {
                 Some(file) => Place {
-                    file: lossy(file.file.name.as_bytes()).into_owned(),
+                    file: lossy(file.file.name.as_bytes()).to_string(),
                     line: file.line,
                 },
                 None => Place::default(),
@@ -240,18 +240,43 @@ pub enum Unit {
 
 /// A time in nginx's notation, in the given unit. None: it is none, or does not fit nginx's type.
 pub fn time(text: &[u8], unit: Unit) -> Option<u64> {
+    match unit {
+        Unit::Seconds => parse_time(text, true),
+        Unit::Milliseconds => parse_time(text, false).or_else(|| {
+            // Months and years nginx knows only of seconds.
+            let msec = parse_time(text, true)?.checked_mul(1000)?;
+            isize::try_from(msec).ok().map(|_| msec)
+        }),
+    }
+}
+
+fn parse_time(text: &[u8], is_sec: bool) -> Option<u64> {
     let mut line = ngx_str_t {
         len: text.len(),
         data: text.as_ptr().cast_mut(),
     };
 
     // SAFETY: nginx reads `len` bytes from `data` and writes none.
-    let time = unsafe { ngx_parse_time(&mut line, usize::from(matches!(unit, Unit::Seconds))) };
+    let time = unsafe { ngx_parse_time(&mut line, usize::from(is_sec)) };
 
     u64::try_from(time).ok()
 }
 
-/// Text of nginx's for a log line.
-pub fn lossy(text: &[u8]) -> std::borrow::Cow<'_, str> {
-    String::from_utf8_lossy(text)
+/// Text of nginx's for a log line, written without memory of its own: lines are logged where that may be out.
+pub fn lossy(text: &[u8]) -> impl fmt::Display + '_ {
+    struct Lossy<'a>(&'a [u8]);
+
+    impl fmt::Display for Lossy<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            for chunk in self.0.utf8_chunks() {
+                f.write_str(chunk.valid())?;
+                if !chunk.invalid().is_empty() {
+                    f.write_char(char::REPLACEMENT_CHARACTER)?;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    Lossy(text)
 }

@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
+use combined_upstreams_core::text::{Length, Room, Sink};
 use ngx::ffi::{
     NGX_ERROR, ngx_connection_t, ngx_http_cleanup_pt, ngx_http_event_handler_pt,
     ngx_http_post_request, ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_upstream_t,
@@ -294,19 +295,26 @@ impl Request {
         }
     }
 
-    /// A copy of a text in the request's pool.
-    pub fn text<'a>(self, text: &[u8]) -> Option<&'a [u8]> {
-        if text.is_empty() {
-            return Some(&[]);
-        }
+    /// A text in the request's pool, which `write` writes twice: to be measured, and to be kept. None: out of
+    /// memory.
+    pub fn text<'a>(self, write: impl Fn(&mut dyn Sink)) -> Option<&'a [u8]> {
+        let mut length = Length::default();
+        write(&mut length);
+        let length = length.0;
 
-        // SAFETY: the pool is the request's own; the copy fills the memory asked for.
-        unsafe {
-            let copy = ngx::ffi::ngx_pnalloc(self.fields().pool, text.len()).cast::<u8>();
-            let copy = NonNull::new(copy)?.as_ptr();
-            ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
-            Some(core::slice::from_raw_parts(copy, text.len()))
-        }
+        // SAFETY: the pool is the request's own; it gives as many bytes as were asked for, which are set
+        // before they are looked at.
+        let bytes = unsafe {
+            let start = ngx::ffi::ngx_pnalloc(self.fields().pool, length.max(1)).cast::<u8>();
+            let start = NonNull::new(start)?.as_ptr();
+            start.write_bytes(0, length);
+            core::slice::from_raw_parts_mut(start, length)
+        };
+
+        let mut room = Room::new(bytes);
+        write(&mut room);
+
+        Some(room.into_text())
     }
 
     /// Runs `handler` as soon as nginx has returned from what it is doing now.
@@ -391,6 +399,12 @@ impl Exchange {
     pub fn state<'a>(self) -> Option<&'a ngx_http_upstream_state_t> {
         // SAFETY: `state` is null or an element of the request's array of states.
         unsafe { self.fields().state.as_ref() }
+    }
+
+    /// Whether nginx has come so far as to ask the upstream, or a cache. If it has not, it could not read the
+    /// request's body, or was out of memory.
+    pub fn has_begun(self) -> bool {
+        !self.fields().request_bufs.is_null() || self.cache_status().is_some()
     }
 
     /// nginx sends what an expired cache entry holds.

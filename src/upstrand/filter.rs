@@ -120,7 +120,8 @@ fn decide(r: Request, record: &Record, exchange: Exchange) -> Option<ngx_int_t> 
         ))
     };
 
-    if record.confirm_hop(exchange) {
+    // What nginx answers before it asks is no upstream's failure, and the body may be gone.
+    if record.confirm_hop(exchange) && exchange.has_begun() {
         if walk_on(r, record, visit, exchange, &response) {
             return suspend(Resume::Retry);
         }

@@ -2,6 +2,7 @@
 
 use core::ptr;
 
+use combined_upstreams_core::text::Sink;
 use combined_upstreams_core::trace::{self, Peer};
 use ngx::ffi::{
     NGX_ERROR, NGX_HTTP_VAR_NOCACHEABLE, NGX_OK, ngx_http_request_t, ngx_http_upstream_state_t,
@@ -20,21 +21,21 @@ const PREFIX: &[u8] = b"upstrand_";
 struct StatusVariable {
     /// What follows `upstrand_` in its name.
     name: &'static [u8],
-    write: fn(Request, &Record) -> Vec<u8>,
+    write: fn(Request, &Record, &mut dyn Sink),
 }
 
 const STATUS_VARIABLES: &[StatusVariable] = &[
     StatusVariable {
         name: b"path",
-        write: |_, record| trace::path(record.hops().map(Hop::name)),
+        write: |_, record, text| trace::path(record.hops().map(Hop::name), text),
     },
     StatusVariable {
         name: b"addr",
-        write: |r, record| {
-            each_server(r, record, |state, text| {
+        write: |r, record, text| {
+            each_server(r, record, text, |state, text| {
                 // SAFETY: a server that was tried has a name, which lives as long as the request.
                 let peer = unsafe { state.peer.as_ref() };
-                text.extend_from_slice(peer.map_or(&[], |peer| peer.as_bytes()));
+                text.put(peer.map_or(&[], |peer| peer.as_bytes()));
             })
         },
     },
@@ -44,29 +45,39 @@ const STATUS_VARIABLES: &[StatusVariable] = &[
     },
     StatusVariable {
         name: b"connect_time",
-        write: |r, record| each_server(r, record, |state, text| msec(state.connect_time, text)),
+        write: |r, record, text| {
+            each_server(r, record, text, |state, text| {
+                msec(state.connect_time, text)
+            })
+        },
     },
     StatusVariable {
         name: b"header_time",
-        write: |r, record| each_server(r, record, |state, text| msec(state.header_time, text)),
+        write: |r, record, text| {
+            each_server(r, record, text, |state, text| msec(state.header_time, text))
+        },
     },
     StatusVariable {
         name: b"response_length",
-        write: |r, record| {
-            each_server(r, record, |state, text| {
+        write: |r, record, text| {
+            each_server(r, record, text, |state, text| {
                 trace::number(state.response_length as u64, text);
             })
         },
     },
     StatusVariable {
         name: b"response_time",
-        write: |r, record| each_server(r, record, |state, text| msec(state.response_time, text)),
+        write: |r, record, text| {
+            each_server(r, record, text, |state, text| {
+                msec(state.response_time, text)
+            })
+        },
     },
     StatusVariable {
         name: b"status",
-        write: |r, record| {
-            each_server(r, record, |state, text| match state.status {
-                0 => text.push(b'-'),
+        write: |r, record, text| {
+            each_server(r, record, text, |state, text| match state.status {
+                0 => text.put(b"-"),
                 status => trace::number(status as u64, text),
             })
         },
@@ -147,7 +158,7 @@ unsafe extern "C" fn ngx_http_upstrand_status_variable(
 
     let value = match Record::find(r).filter(|record| record.hops().next().is_some()) {
         None => Some(None),
-        Some(record) => r.text(&(variable.write)(r, record)).map(Some),
+        Some(record) => r.text(|text| (variable.write)(r, record, text)).map(Some),
     };
 
     answer(v, value)
@@ -157,39 +168,40 @@ unsafe extern "C" fn ngx_http_upstrand_status_variable(
 fn each_server(
     r: Request,
     record: &Record,
-    mut write: impl FnMut(&ngx_http_upstream_state_t, &mut Vec<u8>),
-) -> Vec<u8> {
+    text: &mut dyn Sink,
+    mut write: impl FnMut(&ngx_http_upstream_state_t, &mut dyn Sink),
+) {
     let states = r.upstream_states();
     let hops = record.hops().map(|hop| (hop.name(), hop));
 
-    trace::values(hops, |hop, text| {
+    trace::values(hops, text, |hop, text| {
         let states = &states[hop.states(states.len())];
         let peers = states.iter().map(|state| match state.peer.is_null() {
             true => Peer::Separator,
             false => Peer::Tried(state),
         });
         trace::peers(peers, text, &mut write);
-    })
+    });
 }
 
 /// A cache's status belongs to an exchange, not to a server.
-fn cache_status(r: Request, record: &Record) -> Vec<u8> {
+fn cache_status(r: Request, record: &Record, text: &mut dyn Sink) {
     let hops = record.hops().map(|hop| (hop.name(), hop));
 
-    trace::values(hops, |hop, text| {
+    trace::values(hops, text, |hop, text| {
         // A failover location may proxy plainly: then the request's exchange is of no hop.
         let exchange = hop
             .exchange()
             .or_else(|| r.upstream().filter(|exchange| !record.knows(*exchange)));
 
         if let Some(status) = exchange.and_then(Exchange::cache_status) {
-            text.extend_from_slice(status);
+            text.put(status);
         }
-    })
+    });
 }
 
 /// Seconds with milliseconds, of nginx's milliseconds; all bits set mean that there is no time.
-fn msec(msec: usize, text: &mut Vec<u8>) {
+fn msec(msec: usize, text: &mut dyn Sink) {
     trace::seconds((msec != usize::MAX).then_some(msec as u64), text);
 }
 

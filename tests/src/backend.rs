@@ -47,7 +47,7 @@ pub(crate) type Script = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
 
 /// When a request is answered.
 #[derive(Clone, Copy, PartialEq)]
-enum Moment {
+pub(crate) enum Moment {
     WhenWhole,
     AfterHead,
     /// When it is whole, in another protocol than HTTP/1.
@@ -229,7 +229,11 @@ async fn serve_gateway(
     }
 }
 
-async fn read_request(wire: &mut Wire, connection: usize, moment: Moment) -> Option<Request> {
+pub(crate) async fn read_request(
+    wire: &mut Wire,
+    connection: usize,
+    moment: Moment,
+) -> Option<Request> {
     let head = wire.head().await?;
     let (method, target, version, headers) = parse_request(&head)?;
 
@@ -260,7 +264,7 @@ async fn read_request(wire: &mut Wire, connection: usize, moment: Moment) -> Opt
 }
 
 /// Whether the connection can take another request.
-async fn answer(wire: &mut Wire, request: &Request, reply: &Reply) -> bool {
+pub(crate) async fn answer(wire: &mut Wire, request: &Request, reply: &Reply) -> bool {
     // A response to HEAD is whole without the body that would stall, or never end.
     let then = match reply.then {
         Then::Stall | Then::Endless if request.method == "HEAD" && !reply.is_raw() => Then::Next,

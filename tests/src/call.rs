@@ -37,6 +37,12 @@ impl Call {
         Self::new("POST", target).body(body)
     }
 
+    /// Replaces the target.
+    pub fn with_target(mut self, target: &str) -> Self {
+        target.clone_into(&mut self.target);
+        self
+    }
+
     /// Names another host than `localhost`.
     pub fn host(mut self, host: &str) -> Self {
         host.clone_into(&mut self.host);

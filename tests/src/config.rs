@@ -14,6 +14,10 @@ pub struct Config {
     workers: usize,
     http2: bool,
     tls: bool,
+    environment: Vec<(String, String)>,
+    largest_file: Option<u64>,
+    connections: usize,
+    main: String,
     http3: bool,
     modules: String,
     hosts: String,
@@ -43,6 +47,10 @@ impl Config {
             workers: 1,
             http2: false,
             tls: false,
+            environment: Vec::new(),
+            largest_file: None,
+            connections: 4_000,
+            main: String::new(),
             http3: false,
             modules: String::new(),
             hosts: String::new(),
@@ -84,6 +92,30 @@ impl Config {
     /// A further port, for HTTP/1 and HTTP/2 under TLS.
     pub fn tls(mut self) -> Self {
         self.tls = true;
+        self
+    }
+
+    /// Sets a variable in nginx's environment.
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Lets nginx write no file larger than this, in bytes: what goes beyond fails as on a full disk.
+    pub fn largest_file(mut self, bytes: u64) -> Self {
+        self.largest_file = Some(bytes);
+        self
+    }
+
+    /// Replaces the 4000 `worker_connections`.
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// Adds before `events {}`.
+    pub fn main(mut self, text: &str) -> Self {
+        add(&mut self.main, text);
         self
     }
 
@@ -164,6 +196,14 @@ impl Config {
         self.workers
     }
 
+    pub(crate) fn file_limit(&self) -> Option<u64> {
+        self.largest_file
+    }
+
+    pub(crate) fn variables(&self) -> &[(String, String)] {
+        &self.environment
+    }
+
     pub(crate) fn wants_http3(&self) -> bool {
         self.http3
     }
@@ -186,12 +226,13 @@ impl Config {
     pub(crate) fn text(&self, module: &str, listen: &str, status: &Path) -> String {
         let Self {
             workers,
+            connections,
+            main,
             modules,
             http,
             server,
             ..
         } = self;
-        let user = if is_root() { "user root;" } else { "" };
         let status = status.display();
         let (walk, upstrand, locations) = match &self.upstrand {
             None => ("", String::new(), String::new()),
@@ -202,11 +243,7 @@ impl Config {
             ),
         };
 
-        // nginx may have the module built in.
-        let load_module = match module {
-            "" => String::new(),
-            module => format!("load_module {module};"),
-        };
+        let start = start(module);
         let format = match &self.log_format {
             Some(format) => format.clone(),
             None => format!("$request_method $request_uri $status{walk}"),
@@ -222,13 +259,14 @@ impl Config {
             .collect();
 
         format!(
-            "{load_module}
-{modules}{user}
+            "{start}
+{modules}
 daemon off;
 worker_processes {workers};
 pid nginx.pid;
 error_log error.log info;
-events {{ worker_connections 4000; }}
+{main}
+events {{ worker_connections {connections}; }}
 http {{
 client_body_temp_path client_body;
 proxy_temp_path proxy;
@@ -293,6 +331,16 @@ fn name(index: usize) -> String {
 fn add(to: &mut String, text: &str) {
     to.push_str(text);
     to.push('\n');
+}
+
+/// How any configuration begins: with the module, where nginx does not have it built in, and, for root, with
+/// workers that may write where the test does.
+pub(crate) fn start(module: &str) -> String {
+    let user = if is_root() { "user root;" } else { "" };
+    match module {
+        "" => user.to_owned(),
+        module => format!("load_module {module};\n{user}"),
+    }
 }
 
 fn is_root() -> bool {

@@ -60,8 +60,13 @@ impl Http1 {
     }
 
     pub async fn send(&mut self, bytes: &[u8]) {
-        let sent = within("sending", self.wire.write(bytes)).await;
+        let sent = self.try_send(bytes).await;
         assert!(sent, "nginx closed the connection before it had read all");
+    }
+
+    /// Sends what nginx takes; false: it closed the connection before it had read all.
+    pub async fn try_send(&mut self, bytes: &[u8]) -> bool {
+        within("sending", self.wire.write(bytes)).await
     }
 
     /// Sends the bytes in ten parts, each some time after the other.
@@ -74,22 +79,29 @@ impl Http1 {
 
     /// The next response, to a request of this method; a 1xx counts as one.
     pub async fn receive(&mut self, method: &str) -> Response {
+        match self.try_receive(method).await {
+            Ok(response) => response,
+            Err(bytes) => panic!(
+                "no response to {method}, but {:?}",
+                String::from_utf8_lossy(&bytes)
+            ),
+        }
+    }
+
+    /// The same, or all that came where there was no response.
+    pub async fn try_receive(&mut self, method: &str) -> Result<Response, Vec<u8>> {
         within(&format!("the response to {method}"), self.read(method)).await
     }
 
     /// Bytes after an upgrade: `count` of them.
     pub async fn exactly(&mut self, count: usize) -> Vec<u8> {
-        let body = within(
-            &format!("{count} bytes"),
-            self.wire.body(Framing::Length(count)),
-        )
-        .await;
-        assert!(
-            body.whole,
-            "the connection ended after {} bytes of {count}",
-            body.bytes.len()
-        );
-        body.bytes
+        let bytes = self.try_exactly(count).await;
+        bytes.unwrap_or_else(|| panic!("the connection ended before {count} bytes"))
+    }
+
+    /// The same; None: the connection ended before.
+    pub async fn try_exactly(&mut self, count: usize) -> Option<Vec<u8>> {
+        within(&format!("{count} bytes"), self.wire.exactly(count)).await
     }
 
     /// Says that it will send no more.
@@ -102,16 +114,12 @@ impl Http1 {
         within("the end of the connection", self.wire.rest()).await
     }
 
-    async fn read(&mut self, method: &str) -> Response {
+    async fn read(&mut self, method: &str) -> Result<Response, Vec<u8>> {
         let Some(head) = self.wire.head().await else {
-            let rest = self.wire.rest().await;
-            panic!(
-                "no response to {method}, but {:?}",
-                String::from_utf8_lossy(&rest)
-            );
+            return Err(self.wire.rest().await);
         };
         let Some((status, headers)) = parse_response(&head) else {
-            panic!("no response head: {:?}", String::from_utf8_lossy(&head));
+            return Err([head, self.wire.rest().await].concat());
         };
 
         let bodiless = method == "HEAD" || status < 200 || matches!(status, 204 | 304);
@@ -126,13 +134,13 @@ impl Http1 {
         } = self.wire.body(framing).await;
 
         let raw = self.wire.raw();
-        Response {
+        Ok(Response {
             status,
             headers,
             body,
             trailers,
             raw,
             whole,
-        }
+        })
     }
 }

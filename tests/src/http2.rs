@@ -22,21 +22,29 @@ pub struct Http2 {
 
 impl Http2 {
     pub async fn connect(address: SocketAddr) -> Self {
+        Self::try_connect(address).await.expect("HTTP/2")
+    }
+
+    /// A new connection; None: it was closed before it could be used.
+    pub async fn try_connect(address: SocketAddr) -> Option<Self> {
         Self::over(stream(address).await).await
     }
 
     /// A connection under TLS.
     pub(crate) async fn connect_tls(address: SocketAddr) -> Self {
-        let stream = stream(address).await;
-        Self::over(within("the TLS handshake", tls::connect(stream, "h2")).await).await
+        let stream = within(
+            "the TLS handshake",
+            tls::connect(stream(address).await, "h2"),
+        )
+        .await;
+        Self::over(stream).await.expect("HTTP/2")
     }
 
-    async fn over(stream: impl Stream + 'static) -> Self {
-        let (streams, connection) = within("the HTTP/2 handshake", h2::client::handshake(stream))
-            .await
-            .expect("HTTP/2");
+    async fn over(stream: impl Stream + 'static) -> Option<Self> {
+        let handshake = within("the HTTP/2 handshake", h2::client::handshake(stream));
+        let (streams, connection) = handshake.await.ok()?;
         tokio::spawn(connection);
-        Self { streams }
+        Some(Self { streams })
     }
 
     /// Sends one call on a stream of its own and receives its response.
@@ -44,8 +52,22 @@ impl Http2 {
         self.call_pausing(call, async {}).await
     }
 
-    /// The same, but sends the second half of the body only when `pause` is over.
+    /// The same; None: the stream or the connection was closed without a response.
+    pub async fn try_call(&self, call: &Call) -> Option<Response> {
+        self.try_call_pausing(call, async {}).await
+    }
+
+    /// As [`Http2::call`], but sends the second half of the body only when `pause` is over.
     pub async fn call_pausing(&self, call: &Call, pause: impl Future<Output = ()>) -> Response {
+        let response = self.try_call_pausing(call, pause).await;
+        response.expect("a response")
+    }
+
+    async fn try_call_pausing(
+        &self,
+        call: &Call,
+        pause: impl Future<Output = ()>,
+    ) -> Option<Response> {
         within(
             &format!("the response to {}", call.target),
             self.exchange(call, pause),
@@ -53,33 +75,31 @@ impl Http2 {
         .await
     }
 
-    async fn exchange(&self, call: &Call, pause: impl Future<Output = ()>) -> Response {
+    async fn exchange(&self, call: &Call, pause: impl Future<Output = ()>) -> Option<Response> {
         let request = call.request("http").expect("a request");
 
-        let mut streams = self.streams.clone().ready().await.expect("a stream");
-        let (response, mut sending) = streams
-            .send_request(request, call.body.is_empty())
-            .expect("a request sent");
+        let mut streams = self.streams.clone().ready().await.ok()?;
+        let (response, mut sending) = streams.send_request(request, call.body.is_empty()).ok()?;
         if !call.body.is_empty() {
             let mut body = Bytes::from(call.body.clone());
             let early = body.split_to(body.len() / 2);
 
-            sending.send_data(early, false).expect("a body sent");
+            sending.send_data(early, false).ok()?;
             pause.await;
             // The answer may be there already, and the stream closed.
             let _ = sending.send_data(body, true);
         }
 
-        let (head, incoming) = response.await.expect("a response").into_parts();
+        let (head, incoming) = response.await.ok()?.into_parts();
         let (body, trailers, whole) = read(incoming).await;
-        Response {
+        Some(Response {
             status: head.status.as_u16(),
             headers: head.headers,
             body,
             trailers,
             raw: Vec::new(),
             whole,
-        }
+        })
     }
 }
 

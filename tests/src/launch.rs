@@ -8,6 +8,8 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
+use crate::config::{self, Config};
+
 /// Where distributions put libraries.
 const LIBRARIES: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu",
@@ -16,9 +18,13 @@ const LIBRARIES: [&str; 4] = [
     "/usr/lib",
 ];
 
-/// Starts nginx with these listening sockets, as the leader of a process group.
-pub(crate) fn spawn(prefix: &Path, config: &str, hosts: &str, sockets: Vec<RawFd>) -> Child {
-    let mut command = command(prefix, config, hosts);
+/// Starts nginx with this text of the configuration and these listening sockets, as the leader of a process group.
+pub(crate) fn spawn(prefix: &Path, config: &Config, text: &str, sockets: Vec<RawFd>) -> Child {
+    let mut command = command(prefix, text, config.hosts());
+    command.envs(config.variables().iter().cloned());
+    if let Some(bytes) = config.file_limit() {
+        limit_files(&mut command, bytes);
+    }
     inherit(&mut command, sockets);
     tie_to_this_thread(&mut command);
 
@@ -35,23 +41,46 @@ pub(crate) fn stderr_log(prefix: &Path) -> PathBuf {
 /// The command for nginx with this configuration, under this prefix. It finds these hosts, and no
 /// others, if there are any.
 pub(crate) fn command(prefix: &Path, config: &str, hosts: &str) -> Command {
-    let file = prefix.join("nginx.conf");
-    fs::write(&file, config).expect("a writable folder");
-
-    let mut command = Command::new(variable("NGINX_BINARY"));
-    command
-        .arg("-p")
-        .arg(prefix)
-        .arg("-c")
-        .arg(file)
-        .arg("-e")
-        .arg(prefix.join("error.log"));
+    let mut command = Command::new(binary());
+    command.args(arguments(prefix, config));
     command.stdin(Stdio::null()).kill_on_drop(true);
 
     if !hosts.is_empty() {
         find_hosts(&mut command, prefix, hosts);
     }
     command
+}
+
+/// The same, by a shell that leaves when nginx runs: nginx is replaced only once its first parent has gone.
+pub(crate) fn orphan(prefix: &Path, config: &str) -> Command {
+    let stderr = fs::File::create(stderr_log(prefix)).expect("a writable folder");
+    let mut command = Command::new("/bin/sh");
+    command
+        .arg("-c")
+        .arg("\"$@\" & until [ -s \"$0\" ]; do sleep 0.05; done");
+    command.arg(prefix.join("nginx.pid"));
+    command.arg(binary()).args(arguments(prefix, config));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr);
+    command
+}
+
+/// nginx's arguments; its configuration is written for it.
+fn arguments(prefix: &Path, config: &str) -> [PathBuf; 6] {
+    let file = prefix.join("nginx.conf");
+    fs::write(&file, config).expect("a writable folder");
+
+    let log = prefix.join("error.log");
+    [
+        "-p".into(),
+        prefix.into(),
+        "-c".into(),
+        file,
+        "-e".into(),
+        log,
+    ]
 }
 
 /// Puts nss_wrapper between nginx and the machine's own hosts.
@@ -78,7 +107,7 @@ fn find_hosts(command: &mut Command, prefix: &Path, hosts: &str) {
 
 /// What `nginx -v` says.
 pub(crate) async fn version() -> String {
-    let output = Command::new(variable("NGINX_BINARY"))
+    let output = Command::new(binary())
         .arg("-v")
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -90,7 +119,7 @@ pub(crate) async fn version() -> String {
 /// Hands the sockets to nginx in the way in which one nginx hands them to the next, so that no
 /// port is ever free for others between two steps. (nginx itself crashes on such sockets under
 /// `master_process off`.)
-fn inherit(command: &mut Command, sockets: Vec<RawFd>) {
+pub(crate) fn inherit(command: &mut Command, sockets: Vec<RawFd>) {
     let list: String = sockets.iter().map(|socket| format!("{socket};")).collect();
     command.env("NGINX", list);
 
@@ -105,6 +134,24 @@ fn inherit(command: &mut Command, sockets: Vec<RawFd>) {
     };
     // SAFETY: the closure neither allocates nor locks.
     unsafe { command.pre_exec(keep_open) };
+}
+
+/// Lets writes fail that would make a file larger than this.
+fn limit_files(command: &mut Command, bytes: u64) {
+    let limit = move || {
+        let most = libc::rlimit {
+            rlim_cur: bytes,
+            rlim_max: bytes,
+        };
+        // SAFETY: both are async-signal-safe and concern only the new process.
+        unsafe {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            libc::setrlimit(libc::RLIMIT_FSIZE, &most);
+        }
+        Ok(())
+    };
+    // SAFETY: the closure neither allocates nor locks.
+    unsafe { command.pre_exec(limit) };
 }
 
 /// Lets the kernel end a process with the thread that runs the test, however that ends.
@@ -137,8 +184,17 @@ pub(crate) fn address(listener: &TcpListener) -> SocketAddr {
     listener.local_addr().expect("a bound socket")
 }
 
+pub(crate) fn binary() -> String {
+    variable("NGINX_BINARY")
+}
+
 pub(crate) fn module() -> String {
     variable("NGINX_MODULE")
+}
+
+/// How a configuration begins that a test writes itself.
+pub fn module_line() -> String {
+    config::start(&module())
 }
 
 fn variable(name: &str) -> String {

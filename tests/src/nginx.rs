@@ -17,6 +17,7 @@ use crate::http3::Http3;
 use crate::launch::{self, address, listen, module, stderr_log};
 use crate::message::Response;
 use crate::patience::{until, within};
+use crate::processes::{self, read};
 use crate::tls;
 
 /// What must not stand in an error log after a test.
@@ -78,7 +79,7 @@ impl Nginx {
         let tcp = tcp.into_iter().flatten().map(AsRawFd::as_raw_fd);
         let udp = http3.iter().map(|(socket, _)| socket.as_raw_fd());
         let sockets = tcp.chain(udp).collect();
-        let master = launch::spawn(prefix.path(), &text, config.hosts(), sockets);
+        let master = launch::spawn(prefix.path(), &config, &text, sockets);
 
         let mut started = Self {
             http1: address(&http1),
@@ -110,6 +111,13 @@ impl Nginx {
             let part = parts.next().and_then(|part| part.parse().ok());
             part.unwrap_or_else(|| panic!("nginx -v says {output:?}"))
         })
+    }
+
+    /// Whether `NGINX_BINARY` was built with AddressSanitizer.
+    pub fn has_sanitizer() -> bool {
+        let binary = fs::read(launch::binary()).expect("NGINX_BINARY is a file");
+        let name = b"__asan_init";
+        binary.windows(name.len()).any(|window| window == name)
     }
 
     /// Sends one call on a connection of its own and checks that nothing follows its response.
@@ -192,14 +200,7 @@ impl Nginx {
 
     /// The ids of the worker processes.
     pub fn workers(&self) -> Vec<i32> {
-        let master = self.pid();
-        let children = read(Path::new(&format!("/proc/{master}/task/{master}/children")));
-        let children = children
-            .split_whitespace()
-            .map(|pid| pid.parse().expect("a process id"));
-        children
-            .filter(|pid| title(*pid).contains("worker process"))
-            .collect()
+        processes::workers(self.pid())
     }
 
     /// The resident memory of the only worker, in bytes.
@@ -207,15 +208,7 @@ impl Nginx {
         let [worker] = self.workers()[..] else {
             panic!("more than one worker")
         };
-        let statm = read(Path::new(&format!("/proc/{worker}/statm")));
-        let pages: usize = statm
-            .split_whitespace()
-            .nth(1)
-            .and_then(|pages| pages.parse().ok())
-            .expect("statm");
-        // SAFETY: sysconf only returns a number.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        pages * usize::try_from(page).expect("a page size")
+        processes::memory(worker)
     }
 
     /// Changes the text of its configuration, which it reads at the next reload.
@@ -236,9 +229,12 @@ impl Nginx {
         self.signal(libc::SIGHUP);
 
         until("new workers after a reload", async || {
+            let log = self.error_log();
+            // Behind the # stands the thread, or 0 where nginx has none.
             let leaving = |pid: &i32| {
-                self.error_log()
-                    .contains(&format!(" {pid}#{pid}: gracefully shutting down"))
+                [*pid, 0].iter().any(|thread| {
+                    log.contains(&format!(" {pid}#{thread}: gracefully shutting down"))
+                })
             };
             let new = self.workers().iter().any(|pid| !old.contains(pid));
             (new && old.iter().all(leaving)).then_some(())
@@ -365,15 +361,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a process calls itself: nginx names its kinds of processes so.
-fn title(pid: i32) -> String {
-    read(Path::new(&format!("/proc/{pid}/cmdline")))
-}
-
 fn status_socket(prefix: &Path) -> PathBuf {
     prefix.join("status.sock")
-}
-
-fn read(path: &Path) -> String {
-    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }

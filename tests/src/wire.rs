@@ -218,11 +218,19 @@ pub(crate) fn parse_request(head: &[u8]) -> Option<(String, String, u8, HeaderMa
     ))
 }
 
-/// The status and the headers.
+/// The status and the headers. nginx lets some of a backend's bytes pass that should not stand there: a line that is
+/// no header is left out.
 pub(crate) fn parse_response(head: &[u8]) -> Option<(u16, HeaderMap)> {
+    let visible = |byte: &u8| match byte {
+        b'\t' | b'\r' | b'\n' | b' '.. => *byte,
+        _ => b'?',
+    };
+    let head: Vec<u8> = head.iter().map(visible).collect();
     let mut room = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut room);
-    response.parse(head).ok()?;
+    let mut config = httparse::ParserConfig::default();
+    config.ignore_invalid_headers_in_responses(true);
+    config.parse_response(&mut response, &head).ok()?;
 
     Some((response.code?, map(response.headers)))
 }

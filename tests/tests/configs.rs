@@ -8,7 +8,7 @@ mod grammar;
 use std::fs;
 use std::path::Path;
 
-use harness::{Config, Nginx, Verdict, all};
+use harness::{Config, Nginx, Verdict, all, number};
 
 /// What nginx says where our line follows its own.
 const FIRST_OF_TWO: [&str; 2] = ["duplicate upstream \"", "may not have port"];
@@ -93,14 +93,5 @@ fn judge(verdict: &Verdict, valid: bool) -> Result<(), String> {
             Ok(())
         }
         (code, lines) => Err(format!("exit code {code:?} and {} lines", lines.len())),
-    }
-}
-
-fn number(variable: &str, default: u64) -> u64 {
-    match std::env::var(variable) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{variable} is no number: {text}")),
-        Err(_) => default,
     }
 }

@@ -208,6 +208,30 @@ async fn a_repeated_streamed_body_does_not_eat_the_next_request() {
     nginx.stop().await;
 }
 
+/// With a kept connection nginx reads the whole of the body as soon as the second hop begins, and what follows it.
+#[tokio::test]
+async fn nor_does_one_that_is_there_at_once() {
+    let (bad, good) = (Backend::refusing(), good().await);
+    let config = Config::upstrand([&bad, &good])
+        .upstream("keepalive 4;")
+        .location(STREAMING)
+        .location("proxy_set_header Connection '';");
+    let nginx = Nginx::start(config).await;
+    assert_eq!(nginx.get("/").await.status, 200);
+
+    let body = "0123456789".repeat(4_000);
+    let put = Call::new("PUT", "/1").body(body.clone());
+    let next = Call::new("PUT", "/2").body("next").bytes();
+    for put in [put.clone(), put.chunked()] {
+        let mut client = nginx.http1().await;
+        client.send(&[put.bytes(), next.clone()].concat()).await;
+        assert_eq!(client.receive("PUT").await.text(), body);
+        assert_eq!(client.receive("PUT").await.text(), "next");
+    }
+    assert_eq!(good.connections(), 1);
+    nginx.stop().await;
+}
+
 /// The second half of the body is sent when nginx has gone on to `good`.
 #[tokio::test]
 async fn a_streamed_body_over_http2_of_which_nothing_was_sent_goes_on() {

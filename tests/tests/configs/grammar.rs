@@ -1,5 +1,8 @@
 //! Random configurations of upstreams with the module's directives.
 
+#[path = "upstrands.rs"]
+mod upstrands;
+
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -114,9 +117,7 @@ impl Generator {
             text += &self.upstream(&name);
             self.declared.push(name);
         }
-        if self.one_in(3) {
-            text += &self.upstrand();
-        }
+        text += &self.upstrands();
         text
     }
 
@@ -128,12 +129,6 @@ impl Generator {
         format!(
             "server {{ listen unix:/tmp/{listen}.sock; location / {{ proxy_pass http://{name}{port}; }} }}\n"
         )
-    }
-
-    fn upstrand(&mut self) -> String {
-        // Every name has a character.
-        let member = self.value(&["~.", "~1$", "~^h", "~*_S_"], 1);
-        format!("upstrand us {{ upstream {member}; next_upstream_statuses 5xx; }}\n")
     }
 
     fn upstream(&mut self, name: &str) -> String {
