@@ -25,10 +25,7 @@ pub fn values<'a, H>(
     mut value: impl FnMut(H, &mut dyn Sink),
 ) {
     for (index, (name, hop)) in hops.into_iter().enumerate() {
-        if index > 0 {
-            text.put(b" ");
-        }
-        text.put(b"(");
+        text.put(if index > 0 { &b" ("[..] } else { b"(" });
         text.put(name);
         text.put(b") ");
         value(hop, text);

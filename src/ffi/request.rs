@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
-use combined_upstreams_core::text::{Length, Room, Sink};
+use combined_upstreams_core::text::{Room, Sink};
 use ngx::ffi::{
     NGX_ERROR, ngx_connection_t, ngx_http_cleanup_pt, ngx_http_event_handler_pt,
     ngx_http_post_request, ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_upstream_t,
@@ -12,6 +12,9 @@ use ngx::ffi::{
 
 use super::accessors;
 use super::module;
+
+/// Most texts are not longer, in bytes.
+const USUAL_LENGTH: usize = 256;
 
 /// The bit fields of a request as they were.
 #[derive(Clone, Copy)]
@@ -295,26 +298,34 @@ impl Request {
         }
     }
 
-    /// A text in the request's pool, which `write` writes twice: to be measured, and to be kept. None: out of
-    /// memory.
+    /// A text in the request's pool, which `write` writes, twice if it is long. None: out of memory.
     pub fn text<'a>(self, write: impl Fn(&mut dyn Sink)) -> Option<&'a [u8]> {
-        let mut length = Length::default();
-        write(&mut length);
-        let length = length.0;
-
-        // SAFETY: the pool is the request's own; it gives as many bytes as were asked for, which are set
-        // before they are looked at.
-        let bytes = unsafe {
-            let start = ngx::ffi::ngx_pnalloc(self.fields().pool, length.max(1)).cast::<u8>();
-            let start = NonNull::new(start)?.as_ptr();
-            start.write_bytes(0, length);
-            core::slice::from_raw_parts_mut(start, length)
-        };
-
-        let mut room = Room::new(bytes);
+        let mut usual = [0; USUAL_LENGTH];
+        let mut room = Room::new(&mut usual);
         write(&mut room);
+        let length = room.length();
 
-        Some(room.into_text())
+        // SAFETY: the pool is the request's own.
+        let start = unsafe { ngx::ffi::ngx_pnalloc(self.fields().pool, length.max(1)) };
+        let start = NonNull::new(start.cast::<u8>())?.as_ptr();
+
+        match room.into_text() {
+            // SAFETY: the pool has given as many bytes.
+            Some(text) => unsafe {
+                start.copy_from_nonoverlapping(text.as_ptr(), length);
+                Some(core::slice::from_raw_parts(start, length))
+            },
+            None => {
+                // SAFETY: as above; the bytes are set before they are looked at.
+                let bytes = unsafe {
+                    start.write_bytes(0, length);
+                    core::slice::from_raw_parts_mut(start, length)
+                };
+                let mut room = Room::new(bytes);
+                write(&mut room);
+                room.into_text()
+            }
+        }
     }
 
     /// Runs `handler` as soon as nginx has returned from what it is doing now.
