@@ -7,6 +7,7 @@
 
 pub mod blacklist;
 pub mod chunked;
+pub mod prefix;
 pub mod rotation;
 pub mod singlet;
 pub mod statuses;

@@ -2,13 +2,21 @@
 
 use core::fmt;
 
+use combined_upstreams_core::prefix;
 use regex::bytes::{Regex, RegexBuilder};
 
 use crate::ffi::conf::{Conf, lossy};
 use crate::ffi::regex::NginxRegex;
 
 /// A pattern for names of upstreams.
-pub enum Pattern {
+pub struct Pattern {
+    /// What the names begin with, in this or in any case.
+    prefix: Vec<u8>,
+    any_case: bool,
+    engine: Engine,
+}
+
+enum Engine {
     /// Linear in time, and there in any nginx.
     Linear(Regex),
     /// Look-around and back-references: nginx's PCRE.
@@ -50,13 +58,34 @@ impl Pattern {
             _ => return Ok(None),
         };
 
+        Ok(Some(Self {
+            prefix: prefix::literal(pattern).to_vec(),
+            any_case,
+            engine: Engine::compile(cf, pattern, any_case)?,
+        }))
+    }
+
+    /// Whether the pattern is found in the name.
+    pub fn is_match(&self, name: &[u8]) -> bool {
+        let begins = match name.get(..self.prefix.len()) {
+            Some(start) if self.any_case => start.eq_ignore_ascii_case(&self.prefix),
+            Some(start) => start == self.prefix,
+            None => false,
+        };
+
+        begins && self.engine.is_match(name)
+    }
+}
+
+impl Engine {
+    fn compile(cf: Conf, pattern: &[u8], any_case: bool) -> Result<Self, InvalidPattern> {
         let reason = match linear(pattern, any_case) {
-            Ok(regex) => return Ok(Some(Self::Linear(regex))),
+            Ok(regex) => return Ok(Self::Linear(regex)),
             Err(reason) => reason,
         };
 
         match NginxRegex::compile(cf, pattern, any_case) {
-            Some(regex) => Ok(Some(Self::Pcre(regex))),
+            Some(regex) => Ok(Self::Pcre(regex)),
             None => Err(InvalidPattern {
                 pattern: pattern.to_vec(),
                 reason,
@@ -64,8 +93,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the pattern is found in the name.
-    pub fn is_match(&self, name: &[u8]) -> bool {
+    fn is_match(&self, name: &[u8]) -> bool {
         match self {
             Self::Linear(regex) => regex.is_match(name),
             Self::Pcre(regex) => regex.is_match(name),
