@@ -3,6 +3,8 @@
 //!
 //! EXECUTIONS says how many for each target (20,000 without it), EXECUTIONS_FROM the number of the first one.
 
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
 use combined_upstreams_core::blacklist::Blacklist;
 use combined_upstreams_core::chunked::{self, Parser};
 use combined_upstreams_core::rotation::{Order, Rotation};
