@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs what is missing to build the module, to test it or to package it, with the system's package manager.
 #
-# Usage: scripts/setup.sh [build|test|package]
+# Usage: scripts/setup.sh [build|test|package|bench]
 #
 # build   (default) a C compiler, make, the libraries of nginx, libclang, curl
 # test    also the system's nginx with its headers (whose package may start it, on port 80), and what
 #         Test::Nginx and scripts/test.sh need, those for packages included
 # package the tools of RPM and of Debian's packages, and the system's nginx with its headers
+# bench   valgrind, and the system's nginx with its headers
 #
 # Rust is not installed, only asked for. Without root nothing is installed either: one line tells what to
 # install. If nothing is missing, nothing is done.
@@ -38,6 +39,7 @@ main() {
         build) missing=$(missing_build_packages) ;;
         test) missing=$({ missing_test_packages && missing_package_packages; } | sort -u) ;;
         package) missing=$({ missing_build_packages && missing_package_packages; } | sort -u) ;;
+        bench) missing=$({ missing_build_packages && missing_bench_packages; } | sort -u) ;;
         --help) print_help && exit ;;
         *) die "unknown argument $1 (see --help)" ;;
     esac

@@ -20,6 +20,23 @@ our $Http = <<'_EOC_';
         return 503 "bad\n";
     }
 
+    # Leads to a walk, and says of which type the answer is; the member that gives the answer does not.
+    upstream entry { server 127.0.0.1:$TEST_NGINX_PORT_3; }
+    upstream untyped { server 127.0.0.1:$TEST_NGINX_PORT_4; }
+    upstrand typed { upstream bad; upstream untyped; order per_request; next_upstream_statuses 5xx; }
+
+    server {
+        listen 127.0.0.1:$TEST_NGINX_PORT_3;
+        default_type text/entry;
+        add_header X-Accel-Redirect /walk;
+        return 200 "entry\n";
+    }
+    server {
+        listen 127.0.0.1:$TEST_NGINX_PORT_4;
+        default_type "";
+        return 200 "untyped\n";
+    }
+
     # One location, which a variable sends through the upstrand or past it.
     map $arg_walk $where { volatile; 1 $upstrand_us; default good; }
 _EOC_
@@ -30,6 +47,8 @@ add_block_preprocessor(sub {
     $block->set_value(http_config => $Http);
     $block->set_value(config => <<'_EOC_');
     location /target { return 200 "target\n"; }
+    location /entry { proxy_pass http://entry; }
+    location /walk { proxy_pass http://$upstrand_typed; }
     location /one { proxy_pass http://$where; }
     location /cached {
         proxy_pass http://$where;
@@ -74,3 +93,23 @@ __DATA__
 ["GET /cached", "GET /cached?walk=1", "GET /cached"]
 --- response_body eval
 ["target\n", "good\n", "target\n"]
+
+
+
+=== TEST 5: what was set before a walk is there after a failed hop
+--- request
+GET /entry
+--- response_headers
+Content-Type: text/entry
+--- response_body
+untyped
+
+
+
+=== TEST 6: and nothing of the failed hop is there where nothing was set
+--- request
+GET /walk
+--- response_headers
+! Content-Type
+--- response_body
+untyped

@@ -13,7 +13,8 @@ pub struct Blacklist {
 struct Entry {
     /// `blacklist_interval`, in milliseconds; none: the member is never left out.
     interval: Option<u64>,
-    until: Cell<Option<u64>>,
+    /// 0: it is not left out.
+    until: Cell<u64>,
 }
 
 impl Blacklist {
@@ -23,7 +24,7 @@ impl Blacklist {
             .into_iter()
             .map(|interval| Entry {
                 interval,
-                until: Cell::new(None),
+                until: Cell::new(0),
             })
             .collect();
 
@@ -45,29 +46,22 @@ impl Blacklist {
     pub fn contains(&self, member: usize, now: u64) -> bool {
         self.members
             .get(member)
-            .and_then(|entry| entry.until.get())
-            .is_some_and(|until| now < until)
+            .is_some_and(|entry| now < entry.until.get())
     }
 
     /// Leaves the member out for its interval from `now` on.
     pub fn add(&self, member: usize, now: u64) {
         if let Some(entry) = self.members.get(member) {
             if let Some(interval) = entry.interval {
-                entry.until.set(Some(now.saturating_add(interval)));
+                entry.until.set(now.saturating_add(interval));
             }
         }
-    }
-
-    /// Whether every member is left out at `now`.
-    #[inline]
-    pub fn is_full(&self, now: u64) -> bool {
-        (0..self.members.len()).all(|member| self.contains(member, now))
     }
 
     /// Takes all members in again.
     pub fn clear(&self) {
         for entry in &self.members {
-            entry.until.set(None);
+            entry.until.set(0);
         }
     }
 }
@@ -107,13 +101,10 @@ mod tests {
     }
 
     #[test]
-    fn full_and_cleared() {
+    fn cleared() {
         let blacklist = Blacklist::new([Some(500), Some(500)]);
         blacklist.add(0, 1000);
-        assert!(!blacklist.is_full(1000));
         blacklist.add(1, 1200);
-        assert!(blacklist.is_full(1499));
-        assert!(!blacklist.is_full(1500));
 
         blacklist.clear();
         assert!(!blacklist.contains(0, 1200));

@@ -38,7 +38,7 @@ impl Sink for Piece {
     fn put(&mut self, piece: &[u8]) {
         let mut room = Room::new(&mut self.bytes[self.length..]);
         room.put(piece);
-        self.length += room.into_text().len();
+        self.length += room.into_text().map_or(0, <[u8]>::len);
     }
 }
 

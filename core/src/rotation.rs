@@ -100,27 +100,38 @@ impl Rotation {
 
     /// Begins a walk at `now` (milliseconds) and takes its first member.
     pub fn begin(&self, now: u64, draw: &mut impl Draw) -> Begun {
-        let whitelisted = self.blacklist.is_full(now);
-        if whitelisted {
-            self.blacklist.clear();
-        }
-
         let mut walk = Walk {
             main_seen: 0,
             main_start: self.main.start(self.order, draw),
             backup_seen: 0,
             backup_start: None,
         };
-        let member = self.next(&mut walk, now, draw).unwrap_or_default();
+
+        match self.next(&mut walk, now, draw) {
+            Some(member) => Begun {
+                walk,
+                member,
+                whitelisted: false,
+            },
+            None => self.whitelist(walk, now, draw),
+        }
+    }
+
+    /// Takes all members in again, for a walk that has found none.
+    #[cold]
+    fn whitelist(&self, mut walk: Walk, now: u64, draw: &mut impl Draw) -> Begun {
+        self.blacklist.clear();
+        walk.main_seen = 0;
 
         Begun {
+            member: self.next(&mut walk, now, draw).unwrap_or_default(),
             walk,
-            member,
-            whitelisted,
+            whitelisted: true,
         }
     }
 
     /// Takes the next member of a walk, if one is left at `now`.
+    #[inline]
     pub fn next(&self, walk: &mut Walk, now: u64, draw: &mut impl Draw) -> Option<usize> {
         if let Some((member, seen)) = self.find(&self.main, walk.main_start, walk.main_seen, now) {
             walk.main_seen = seen;

@@ -26,53 +26,48 @@ impl dyn Sink + '_ {
     }
 }
 
-/// Only the length of a text, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Length(pub usize);
-
-impl Sink for Length {
-    fn put(&mut self, piece: &[u8]) {
-        self.0 += piece.len();
-    }
-}
-
-/// Memory that a text is written to. What does not fit is left out.
+/// Memory that a text is written to, which may be longer than that.
 #[derive(Debug)]
 pub struct Room<'a> {
     bytes: &'a mut [u8],
-    used: usize,
+    length: usize,
 }
 
 impl<'a> Room<'a> {
     /// An empty text.
     pub fn new(bytes: &'a mut [u8]) -> Self {
-        Self { bytes, used: 0 }
+        Self { bytes, length: 0 }
     }
 
-    /// The text.
-    pub fn into_text(self) -> &'a [u8] {
-        &self.bytes[..self.used]
+    /// The length of the text, in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The text. None: it is longer than the memory.
+    pub fn into_text(self) -> Option<&'a [u8]> {
+        self.bytes.get(..self.length)
     }
 }
 
 impl Sink for Room<'_> {
+    #[inline]
     fn put(&mut self, piece: &[u8]) {
-        let free = &mut self.bytes[self.used..];
-        let length = piece.len().min(free.len());
-        free[..length].copy_from_slice(&piece[..length]);
-        self.used += length;
+        let end = self.length + piece.len();
+
+        if let Some(place) = self.bytes.get_mut(self.length..end) {
+            place.copy_from_slice(piece);
+        }
+        self.length = end;
     }
 }
 
 #[cfg(test)]
 pub(crate) fn written(write: impl Fn(&mut dyn Sink)) -> String {
-    let mut length = Length::default();
-    write(&mut length);
-
-    let mut bytes = vec![0; length.0];
+    let mut bytes = [0; 1000];
     let mut room = Room::new(&mut bytes);
     write(&mut room);
-    String::from_utf8(room.into_text().to_vec()).unwrap()
+    String::from_utf8(room.into_text().unwrap().to_vec()).unwrap()
 }
 
 #[cfg(test)]
@@ -89,12 +84,18 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out() {
-        let mut bytes = [0; 5];
-        let mut room = Room::new(&mut bytes);
-        for piece in ["abc", "def", "ghi"] {
-            room.put(piece.as_bytes());
+    fn what_does_not_fit_is_measured() {
+        for (size, expected) in [
+            (8, None),
+            (9, Some(&b"abcdefghi"[..])),
+            (10, Some(b"abcdefghi")),
+        ] {
+            let mut bytes = vec![0; size];
+            let mut room = Room::new(&mut bytes);
+            for piece in ["abc", "def", "ghi"] {
+                room.put(piece.as_bytes());
+            }
+            assert_eq!((room.length(), room.into_text()), (9, expected));
         }
-        assert_eq!(room.into_text(), b"abcde");
     }
 }

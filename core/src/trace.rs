@@ -25,10 +25,7 @@ pub fn values<'a, H>(
     mut value: impl FnMut(H, &mut dyn Sink),
 ) {
     for (index, (name, hop)) in hops.into_iter().enumerate() {
-        if index > 0 {
-            text.put(b" ");
-        }
-        text.put(b"(");
+        text.put(if index > 0 { &b" ("[..] } else { b"(" });
         text.put(name);
         text.put(b") ");
         value(hop, text);
@@ -68,15 +65,33 @@ pub fn peers<T>(
 
 /// A decimal number.
 pub fn number(value: u64, text: &mut dyn Sink) {
-    text.format(format_args!("{value}"));
+    padded(value, 1, text);
 }
 
 /// `1.005`: seconds with milliseconds, of milliseconds; `-` where there is none.
 pub fn seconds(msec: Option<u64>, text: &mut dyn Sink) {
     match msec {
-        Some(msec) => text.format(format_args!("{}.{:03}", msec / 1000, msec % 1000)),
+        Some(msec) => {
+            number(msec / 1000, text);
+            text.put(b".");
+            padded(msec % 1000, 3, text);
+        }
         None => text.put(b"-"),
     }
+}
+
+/// A decimal number of at least so many digits.
+fn padded(mut value: u64, width: usize, text: &mut dyn Sink) {
+    let mut digits = [b'0'; 20];
+    let mut first = digits.len();
+
+    while value > 0 {
+        first -= 1;
+        digits[first] += (value % 10) as u8;
+        value /= 10;
+    }
+
+    text.put(&digits[first.min(digits.len() - width)..]);
 }
 
 #[cfg(test)]
@@ -127,11 +142,19 @@ mod tests {
     }
 
     #[test]
+    fn numbers() {
+        assert_eq!(joined(&[Peer::Tried(0)]), "0");
+        assert_eq!(joined(&[Peer::Tried(10)]), "10");
+        assert_eq!(joined(&[Peer::Tried(u64::MAX)]), "18446744073709551615");
+    }
+
+    #[test]
     fn times() {
         let text = |msec| written(|text| seconds(msec, text));
         assert_eq!(text(Some(0)), "0.000");
         assert_eq!(text(Some(7)), "0.007");
         assert_eq!(text(Some(61_005)), "61.005");
+        assert_eq!(text(Some(12_999)), "12.999");
         assert_eq!(text(None), "-");
     }
 }

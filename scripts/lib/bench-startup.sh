@@ -1,7 +1,7 @@
 # What it costs to read a configuration in which upstreams are made of others.
 # shellcheck shell=bash disable=SC2154 # BINARY, MODULE, MEASURE and WORKDIR are set by bench.sh
 
-STARTUP_LIMIT=1.3
+STARTUP_LIMIT="<= 1.3"
 STARTUP_RUNS=15
 
 bench_startup() {
@@ -11,30 +11,36 @@ bench_startup() {
 }
 
 compare_startup() {
-    local what=$1 kind=$2 lines=${3:-} short long usage
+    local what=$1 kind=$2 lines=${3:-}
 
-    short=$(write_startup_config "$kind" "$lines" no)
-    long=$(write_startup_config "$kind" "$lines" yes)
-    usage=$("$MEASURE" "$STARTUP_RUNS" "$(test_command "$short")" "$(test_command "$long")")
-    compare "$what" "$STARTUP_LIMIT" "$(sed -n 1p <<<"$usage")" "$(sed -n 2p <<<"$usage")"
+    write_startup_config "$kind" "$lines" no
+    write_startup_config "$kind" "$lines" yes
+    compare_tests "$what" "$STARTUP_LIMIT" "$STARTUP_RUNS" "$kind-no" "$kind-yes"
+}
+
+# compare_tests WHAT LIMIT RUNS OURS OTHER: `nginx -t` of two configurations, in turns.
+compare_tests() {
+    local what=$1 limit=$2 usage
+    usage=$("$MEASURE" "$3" "$(test_command "$4")" "$(test_command "$5")")
+
+    ratio "$what: nginx -t" ms "$limit" "$(sed -n '1s/ .*//p' <<<"$usage")" "$(sed -n '2s/ .*//p' <<<"$usage")"
+    ratio "$what: its memory" KB "$limit" "$(sed -n '1s/.* //p' <<<"$usage")" "$(sed -n '2s/.* //p' <<<"$usage")"
 }
 
 test_command() {
-    printf '%q -t -e stderr -p %q -c %q' "$BINARY" "$WORKDIR" "$1"
+    printf '%q -t -e stderr -p %q -c %q' "$BINARY" "$WORKDIR" "$WORKDIR/$1.conf"
 }
 
-# Prints the path of a configuration, with our directives or with all upstreams written out.
+# KIND-no.conf or KIND-yes.conf: with our directives or with all upstreams written out.
 write_startup_config() {
-    local kind=$1 lines=$2 by_hand=$3 file=$WORKDIR/$1-$3.conf
+    local kind=$1 lines=$2 by_hand=$3
 
     {
         # Loaded by both: its own size is not the question.
         printf 'load_module %s;\npid %s/nginx.pid;\nevents { }\nhttp {\naccess_log off;\n' "$MODULE" "$WORKDIR"
         awk -v by_hand="$by_hand" -v lines="$lines" "$(startup_upstreams_of_"$kind")"
         printf '}\n'
-    } >"$file"
-
-    printf '%s\n' "$file"
+    } >"$WORKDIR/$kind-$by_hand.conf"
 }
 
 startup_upstreams_of_add_upstream() {

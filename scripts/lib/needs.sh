@@ -73,6 +73,13 @@ missing_package_packages() {
     fi
 }
 
+# What a benchmark compares with besides comes from packages that are not installed: see bench-tools.sh.
+missing_bench_packages() {
+    need valgrind valgrind has_command valgrind
+    need nginx nginx has_nginx
+    need nginx-dev nginx-mod-devel has_nginx_headers
+}
+
 is_debian() {
     has_command apt-get
 }

@@ -4,6 +4,7 @@ pub mod accel_redirect;
 pub mod body;
 pub mod complex_value;
 pub mod conf;
+pub mod headers_out;
 pub mod module;
 pub mod peers;
 pub mod regex;

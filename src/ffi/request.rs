@@ -3,15 +3,18 @@
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
-use combined_upstreams_core::text::{Length, Room, Sink};
+use combined_upstreams_core::text::{Room, Sink};
 use ngx::ffi::{
     NGX_ERROR, ngx_connection_t, ngx_http_cleanup_pt, ngx_http_event_handler_pt,
     ngx_http_post_request, ngx_http_request_t, ngx_http_upstream_state_t, ngx_http_upstream_t,
-    ngx_int_t, ngx_log_t, ngx_pool_cleanup_add,
+    ngx_int_t, ngx_log_t, ngx_palloc, ngx_pool_cleanup_t,
 };
 
 use super::accessors;
 use super::module;
+
+/// Most texts are not longer, in bytes.
+const USUAL_LENGTH: usize = 256;
 
 /// The bit fields of a request as they were.
 #[derive(Clone, Copy)]
@@ -240,15 +243,21 @@ impl Request {
     /// `init` writes a value of type `T`.
     pub unsafe fn keep<'a, T>(self, marker: Marker, init: impl FnOnce(*mut T)) -> Option<&'a T> {
         // SAFETY: the pool is the request's own; nginx aligns the memory for any type, and the
-        // caller vouches for the value.
+        // caller vouches for the value. The cleanup is linked as ngx_pool_cleanup_add does it.
         unsafe {
-            let cleanup = ngx_pool_cleanup_add(self.fields().pool, size_of::<T>()).as_mut()?;
-            let kept = cleanup.data.cast::<T>();
+            let pool = self.fields().pool;
+            let kept = ngx_palloc(pool, size_of::<Kept<T>>()).cast::<Kept<T>>();
+            let kept = NonNull::new(kept)?.as_ptr();
 
-            init(kept);
-            cleanup.handler = Some(marker);
+            init(&raw mut (*kept).value);
+            (&raw mut (*kept).cleanup).write(ngx_pool_cleanup_t {
+                handler: Some(marker),
+                data: (&raw mut (*kept).value).cast(),
+                next: (*pool).cleanup,
+            });
+            (*pool).cleanup = &raw mut (*kept).cleanup;
 
-            Some(&*kept)
+            Some(&(*kept).value)
         }
     }
 
@@ -282,33 +291,41 @@ impl Request {
     pub fn alloc<'a, T>(self, value: T) -> Option<&'a T> {
         // SAFETY: the pool is the request's own; nginx aligns the memory for any type.
         unsafe {
-            let memory = ngx::ffi::ngx_palloc(self.fields().pool, size_of::<T>()).cast::<T>();
+            let memory = ngx_palloc(self.fields().pool, size_of::<T>()).cast::<T>();
             let memory = NonNull::new(memory)?.as_ptr();
             memory.write(value);
             Some(&*memory)
         }
     }
 
-    /// A text in the request's pool, which `write` writes twice: to be measured, and to be kept. None: out of
-    /// memory.
+    /// A text in the request's pool, which `write` writes, twice if it is long. None: out of memory.
     pub fn text<'a>(self, write: impl Fn(&mut dyn Sink)) -> Option<&'a [u8]> {
-        let mut length = Length::default();
-        write(&mut length);
-        let length = length.0;
-
-        // SAFETY: the pool is the request's own; it gives as many bytes as were asked for, which are set
-        // before they are looked at.
-        let bytes = unsafe {
-            let start = ngx::ffi::ngx_pnalloc(self.fields().pool, length.max(1)).cast::<u8>();
-            let start = NonNull::new(start)?.as_ptr();
-            start.write_bytes(0, length);
-            core::slice::from_raw_parts_mut(start, length)
-        };
-
-        let mut room = Room::new(bytes);
+        let mut usual = [0; USUAL_LENGTH];
+        let mut room = Room::new(&mut usual);
         write(&mut room);
+        let length = room.length();
 
-        Some(room.into_text())
+        // SAFETY: the pool is the request's own.
+        let start = unsafe { ngx::ffi::ngx_pnalloc(self.fields().pool, length.max(1)) };
+        let start = NonNull::new(start.cast::<u8>())?.as_ptr();
+
+        match room.into_text() {
+            // SAFETY: the pool has given as many bytes.
+            Some(text) => unsafe {
+                start.copy_from_nonoverlapping(text.as_ptr(), length);
+                Some(core::slice::from_raw_parts(start, length))
+            },
+            None => {
+                // SAFETY: as above; the bytes are set before they are looked at.
+                let bytes = unsafe {
+                    start.write_bytes(0, length);
+                    core::slice::from_raw_parts_mut(start, length)
+                };
+                let mut room = Room::new(bytes);
+                write(&mut room);
+                room.into_text()
+            }
+        }
     }
 
     /// Runs `handler` as soon as nginx has returned from what it is doing now.
@@ -336,6 +353,12 @@ impl Request {
 /// The request's pool has no memory left.
 #[derive(Clone, Copy, Debug)]
 pub struct NoMemory;
+
+/// A value together with the cleanup by which it is found.
+struct Kept<T> {
+    cleanup: ngx_pool_cleanup_t,
+    value: T,
+}
 
 /// A pool cleanup's handler that does nothing but mark what stands beside it.
 pub type Marker = unsafe extern "C" fn(*mut c_void);

@@ -8,17 +8,26 @@ use ngx::ffi::{
 };
 use ngx::ngx_log_error;
 
+use super::conf::Interception;
 use super::request::{Record, Redirect, Visit};
 use crate::ffi::conf::lossy;
 use crate::ffi::request::Request;
 
 /// Where a final response is replaced, if it is: once in a request for each upstrand.
+#[inline]
 pub fn redirect(r: Request, visit: &Visit, status: u16, origin: Origin) -> Option<Redirect> {
     if visit.was_intercepted() {
         return None;
     }
 
     let interception = visit.upstrand.interception(status, origin)?;
+
+    evaluate(r, visit, interception)
+}
+
+/// None: the location cannot be told from the interception's URI.
+#[cold]
+fn evaluate(r: Request, visit: &Visit, interception: &Interception) -> Option<Redirect> {
     let mut uri = interception.uri.evaluate(r)?;
     let mut args = ngx_str_t::empty();
     let name = lossy(&visit.upstrand.name);

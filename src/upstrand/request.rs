@@ -253,7 +253,7 @@ impl Record {
             _ => {
                 self.close();
                 visit.enter(self.request);
-                self.snapshot.take(self.request);
+                self.snapshot.take(self.request)?;
             }
         }
 
@@ -322,7 +322,7 @@ impl Record {
 
         if exchange
             .resolved_host()
-            .is_some_and(|host| host.eq_ignore_ascii_case(hop.name()))
+            .is_some_and(|host| host == hop.name() || host.eq_ignore_ascii_case(hop.name()))
         {
             return true;
         }

@@ -3,13 +3,14 @@
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 
-use ngx::ffi::{ngx_http_headers_out_t, ngx_http_post_subrequest_t, ngx_list_t, ngx_uint_t};
+use ngx::ffi::{ngx_http_post_subrequest_t, ngx_list_t, ngx_uint_t};
 
+use crate::ffi::headers_out::Headers;
 use crate::ffi::request::{Bits, Request};
 
 /// A request as it was before the first hop of a walk.
 pub struct Snapshot {
-    headers_out: ngx_http_headers_out_t,
+    headers: Headers,
     /// How full the last part of each list was: parts are filled in place.
     headers_nelts: ngx_uint_t,
     trailers_nelts: ngx_uint_t,
@@ -39,15 +40,15 @@ impl SnapshotSlot {
         unsafe { (&raw mut (*slot).taken).write(Cell::new(false)) };
     }
 
-    /// Keeps the request as it is.
+    /// Keeps the request as it is. None: out of memory.
     #[inline]
-    pub fn take(&self, r: Request) {
+    pub fn take(&self, r: Request) -> Option<()> {
         let fields = r.fields();
         let snapshot = self.snapshot.get().cast::<Snapshot>();
 
         // SAFETY: the slot's own room; nobody holds a snapshot when a walk begins.
         unsafe {
-            (&raw mut (*snapshot).headers_out).copy_from_nonoverlapping(&fields.headers_out, 1);
+            (&raw mut (*snapshot).headers).write(Headers::of(r)?);
             (&raw mut (*snapshot).headers_nelts).write(last_nelts(&fields.headers_out.headers));
             (&raw mut (*snapshot).trailers_nelts).write(last_nelts(&fields.headers_out.trailers));
             (&raw mut (*snapshot).bits).write(Bits::none());
@@ -59,6 +60,8 @@ impl SnapshotSlot {
         }
 
         self.taken.set(true);
+
+        Some(())
     }
 
     /// The snapshot, if one has been taken.
@@ -76,7 +79,7 @@ impl Snapshot {
     pub fn restore(&self, r: Request) {
         let fields = r.fields_mut();
 
-        fields.headers_out = self.headers_out;
+        self.headers.restore(&mut fields.headers_out);
         truncate(&mut fields.headers_out.headers, self.headers_nelts);
         truncate(&mut fields.headers_out.trailers, self.trailers_nelts);
 
@@ -89,7 +92,7 @@ impl Snapshot {
         let fields = r.fields_mut();
         let added = fields.headers_out;
 
-        fields.headers_out = self.headers_out;
+        self.headers.restore(&mut fields.headers_out);
         fields.headers_out.headers = added.headers;
         fields.headers_out.www_authenticate = added.www_authenticate;
 
