@@ -201,6 +201,21 @@ impl Request {
         NonNull::new(self.fields().upstream).map(Exchange)
     }
 
+    /// Makes sure that nginx has room for the state of one more try: without it nginx never answers
+    /// (`ngx_http_upstream_init_request`). None: out of memory.
+    pub fn reserve_state(self) -> Option<()> {
+        // SAFETY: `upstream_states` is null or an array of states in the request's pool; the element is
+        // given back before anybody looks at it.
+        unsafe {
+            if let Some(states) = self.fields().upstream_states.as_mut() {
+                NonNull::new(ngx::ffi::ngx_array_push(states))?;
+                states.nelts -= 1;
+            }
+        }
+
+        Some(())
+    }
+
     /// The servers that were tried in this request so far.
     pub fn upstream_states<'a>(self) -> &'a [ngx_http_upstream_state_t] {
         // SAFETY: `upstream_states` is null or an array of states in the request's pool.

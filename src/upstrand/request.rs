@@ -257,6 +257,7 @@ impl Record {
             }
         }
 
+        self.request.reserve_state()?;
         self.looked_at.set(false);
         visit.tries.set(visit.tries.get() + 1);
         self.push_hop(Target::Member {
