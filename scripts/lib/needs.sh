@@ -88,11 +88,15 @@ compiles() {
     printf '%s\n' "$1" | cc -E -x c -
 }
 
+# What bindgen loads, with the compiler's own headers. libclang-cpp, which comes with LLVM, is another library.
 has_libclang() {
-    [ -n "${LIBCLANG_PATH:-}" ] ||
-        compgen -G '/usr/lib/llvm*/lib/libclang*.so*' ||
-        compgen -G '/usr/lib*/libclang*.so*' ||
-        compgen -G '/usr/lib/*/libclang*.so*'
+    if [ -n "${LIBCLANG_PATH:-}" ]; then return; fi
+    { has_clang_file 'libclang.so*' || has_clang_file 'libclang-[0-9]*.so*'; } &&
+        has_clang_file 'clang/*/include/stddef.h'
+}
+
+has_clang_file() {
+    compgen -G "/usr/lib/llvm*/lib/$1" || has_library "$1"
 }
 
 has_nginx() {
