@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use crate::backend::Backend;
+use crate::launch;
 
 /// A configuration: one server on a port of the harness, and what a test adds to each level.
 ///
@@ -234,6 +235,9 @@ impl Config {
             ..
         } = self;
         let status = status.display();
+        let temporary: String = launch::temporary_folders()
+            .map(|name| format!("{name}_temp_path {name};\n"))
+            .collect();
         let (walk, upstrand, locations) = match &self.upstrand {
             None => ("", String::new(), String::new()),
             Some(upstrand) => (
@@ -268,12 +272,7 @@ error_log error.log info;
 {main}
 events {{ worker_connections {connections}; }}
 http {{
-client_body_temp_path client_body;
-proxy_temp_path proxy;
-fastcgi_temp_path fastcgi;
-uwsgi_temp_path uwsgi;
-scgi_temp_path scgi;
-log_format walk '{format}';
+{temporary}log_format walk '{format}';
 {upstrand}{http}
 server {{
 listen unix:{status};

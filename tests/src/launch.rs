@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::LazyLock;
 
 use tokio::process::{Child, Command};
 
@@ -103,6 +104,22 @@ fn find_hosts(command: &mut Command, prefix: &Path, hosts: &str) {
             format!("{options}:verify_asan_link_order=0"),
         )
         .env("NSS_WRAPPER_DISABLE_DEEPBIND", "1");
+}
+
+/// Where this nginx puts bodies that do not fit into memory; each is the name of the module that does.
+pub(crate) fn temporary_folders() -> impl Iterator<Item = &'static str> {
+    static ARGUMENTS: LazyLock<String> = LazyLock::new(|| {
+        let output = std::process::Command::new(binary())
+            .arg("-V")
+            .stdin(Stdio::null())
+            .output();
+        let output = output.expect("NGINX_BINARY starts");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    });
+
+    ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .into_iter()
+        .filter(|name| !ARGUMENTS.contains(&format!("--without-http_{name}_module")))
 }
 
 /// What `nginx -v` says.

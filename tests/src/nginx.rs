@@ -31,9 +31,6 @@ const FORBIDDEN: [&str; 7] = [
     "panicked at",
 ];
 
-/// Where nginx puts bodies that do not fit into memory.
-const TEMPORARY: [&str; 5] = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-
 /// A running nginx under a folder of its own; its process group is killed when dropped.
 pub struct Nginx {
     prefix: TempDir,
@@ -296,7 +293,7 @@ impl Nginx {
 
     /// What stands in nginx's folders for temporary files.
     fn temporary_files(&self) -> Vec<PathBuf> {
-        let folders = TEMPORARY.iter().map(|folder| self.prefix().join(folder));
+        let folders = launch::temporary_folders().map(|folder| self.prefix().join(folder));
         folders.flat_map(|folder| files(&folder)).collect()
     }
 

@@ -69,7 +69,10 @@ async fn ten_thousand_failing_over_requests_leave_the_memory_flat() {
     let after = nginx.worker_memory();
 
     println!("resident memory of the worker: {before} bytes, after 10,000 more requests {after}");
-    assert!(after < before + GROWTH, "{before} bytes, then {after}");
+    // AddressSanitizer keeps for a while what has been freed.
+    if !Nginx::has_sanitizer() {
+        assert!(after < before + GROWTH, "{before} bytes, then {after}");
+    }
     assert_eq!(good.requests().len(), 12_000);
     drop(clients);
     nginx.stop().await;
