@@ -91,6 +91,7 @@ impl Rotation {
     }
 
     /// Called once in each worker, before its first walk.
+    #[cold]
     pub fn start_worker(&self, draw: &mut impl Draw) {
         if self.order.start_random && !self.order.per_request {
             self.main.draw_cursor(draw);
@@ -99,14 +100,26 @@ impl Rotation {
     }
 
     /// Begins a walk at `now` (milliseconds) and takes its first member.
+    #[inline]
     pub fn begin(&self, now: u64, draw: &mut impl Draw) -> Begun {
-        let mut walk = Walk {
-            main_seen: 0,
-            main_start: self.main.start(self.order, draw),
-            backup_seen: 0,
-            backup_start: None,
-        };
+        let start = self.main.start(self.order, draw);
+        let first = self.main.member(start, 0);
 
+        // Most walks find their first member here.
+        if self.main.len > 0 && !self.blacklist.contains(first, now) {
+            return Begun {
+                walk: Walk::new(start, 1),
+                member: first,
+                whitelisted: false,
+            };
+        }
+
+        self.search(Walk::new(start, 0), now, draw)
+    }
+
+    /// A walk whose first member is left out, or in the backups.
+    #[cold]
+    fn search(&self, mut walk: Walk, now: u64, draw: &mut impl Draw) -> Begun {
         match self.next(&mut walk, now, draw) {
             Some(member) => Begun {
                 walk,
@@ -180,6 +193,17 @@ impl Rotation {
         (seen..part.len)
             .map(|step| (part.member(start, step), step + 1))
             .find(|(member, _)| !self.blacklist.contains(*member, now))
+    }
+}
+
+impl Walk {
+    fn new(main_start: usize, main_seen: usize) -> Self {
+        Self {
+            main_seen,
+            main_start,
+            backup_seen: 0,
+            backup_start: None,
+        }
     }
 }
 

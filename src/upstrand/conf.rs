@@ -106,6 +106,7 @@ impl Turns {
     }
 
     /// Begins a walk.
+    #[inline]
     pub fn begin(&self) -> Begun {
         let draw = &mut |n| self.draw(n);
 

@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 
+use combined_upstreams_core::statuses::Origin;
 use ngx::ffi::{
     NGX_ERROR, NGX_HTTP_LOCK, NGX_HTTP_PATCH, NGX_HTTP_POST, NGX_LOG_INFO,
     ngx_http_output_header_filter_pt, ngx_http_request_t, ngx_http_top_header_filter, ngx_int_t,
@@ -104,10 +105,11 @@ fn decide(r: Request, record: &Record, exchange: Exchange) -> Option<ngx_int_t> 
         }
     }
 
-    let visit = record.current()?;
+    let hop = record.last_hop()?;
+    let visit = hop.visit()?;
     let response = Response::of(r, exchange);
 
-    record.end_hop();
+    hop.end(r);
     record.set_phase(Phase::Idle);
 
     let suspend = |resume| {
@@ -121,8 +123,12 @@ fn decide(r: Request, record: &Record, exchange: Exchange) -> Option<ngx_int_t> 
     };
 
     // What nginx answers before it asks is no upstream's failure, and the body may be gone.
-    if record.confirm_hop(exchange) && exchange.has_begun() {
-        if walk_on(r, record, visit, exchange, &response) {
+    if record.confirm(hop, exchange) && exchange.has_begun() {
+        let (status, origin) = cause(visit, exchange, &response);
+
+        if visit.upstrand.failures.matches(status, origin)
+            && walk_on(r, record, visit, exchange, status)
+        {
             return suspend(Resume::Retry);
         }
 
@@ -161,27 +167,28 @@ impl Stop {
     }
 }
 
-/// If the hop failed, moves the walk on to its next member. False: the response is final.
-fn walk_on(
-    r: Request,
-    record: &Record,
-    visit: &Visit,
-    exchange: Exchange,
-    response: &Response,
-) -> bool {
-    let (mut status, mut origin) = (response.status, response.origin);
-
-    // Stale content comes last: as long as there is a choice, what counts is why it is sent.
-    if response.source == Source::Cache && exchange.is_stale() && visit.has_next() {
-        if let Some(failure) = Response::behind_stale(exchange) {
-            (status, origin) = failure;
-        }
+/// What decides on a hop: its response, but of stale content why it is sent, as long as there is a choice.
+#[inline]
+fn cause(visit: &Visit, exchange: Exchange, response: &Response) -> (u16, Origin) {
+    if response.source == Source::Cache {
+        cause_behind_cache(visit, exchange, response)
+    } else {
+        (response.status, response.origin)
     }
+}
 
-    if !visit.upstrand.failures.matches(status, origin) {
-        return false;
-    }
+#[cold]
+fn cause_behind_cache(visit: &Visit, exchange: Exchange, response: &Response) -> (u16, Origin) {
+    let failure = (exchange.is_stale() && visit.has_next())
+        .then(|| Response::behind_stale(exchange))
+        .flatten();
 
+    failure.unwrap_or((response.status, response.origin))
+}
+
+/// Moves the walk on to its next member, after a hop that failed. False: the response is final.
+#[cold]
+fn walk_on(r: Request, record: &Record, visit: &Visit, exchange: Exchange, status: u16) -> bool {
     let failed = visit.name();
     visit.fail();
 

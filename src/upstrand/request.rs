@@ -105,7 +105,8 @@ pub struct Hop {
 #[derive(Clone, Copy)]
 enum Target {
     Member {
-        upstrand: &'static Upstrand,
+        /// In the request's pool, like the hop.
+        visit: *const Visit,
         member: usize,
         exchange: Exchange,
     },
@@ -208,19 +209,16 @@ impl Record {
         self.snapshot.get()
     }
 
-    fn last_hop(&self) -> Option<&Hop> {
+    /// The last hop of the request, whose response may be awaited.
+    #[inline]
+    pub fn last_hop(&self) -> Option<&Hop> {
         // SAFETY: null or a hop in the request's pool.
         unsafe { self.last_hop.get().as_ref() }
     }
 
     /// The visit of the upstrand whose walk made the last hop.
     pub fn current(&self) -> Option<&Visit> {
-        let Target::Member { upstrand, .. } = self.last_hop()?.target else {
-            return None;
-        };
-
-        self.visits()
-            .find(|visit| ptr::eq(visit.upstrand, upstrand))
+        self.last_hop()?.visit()
     }
 
     /// All upstrands that the request has looked at.
@@ -261,7 +259,7 @@ impl Record {
         self.looked_at.set(false);
         visit.tries.set(visit.tries.get() + 1);
         self.push_hop(Target::Member {
-            upstrand: visit.upstrand,
+            visit,
             member: visit.member.get(),
             exchange,
         })?;
@@ -316,26 +314,29 @@ impl Record {
 
     /// Whether the request went where its last hop points: it may also have evaluated the variable
     /// for something else, and then the hop was none and is taken back.
-    pub fn confirm_hop(&self, exchange: Exchange) -> bool {
-        let Some(hop) = self.last_hop() else {
-            return false;
-        };
+    #[inline]
+    pub fn confirm(&self, hop: &Hop, exchange: Exchange) -> bool {
+        let name = hop.name();
 
         if exchange
             .resolved_host()
-            .is_some_and(|host| host == hop.name() || host.eq_ignore_ascii_case(hop.name()))
+            .is_some_and(|host| host == name || host.eq_ignore_ascii_case(name))
         {
             return true;
         }
 
+        self.take_back(hop);
+        false
+    }
+
+    #[cold]
+    fn take_back(&self, hop: &Hop) {
         // SAFETY: null or a hop in the request's pool.
         match unsafe { hop.previous.as_ref() } {
             Some(previous) => previous.next.set(ptr::null()),
             None => self.first_hop.set(ptr::null()),
         }
         self.last_hop.set(hop.previous);
-
-        false
     }
 
     /// Whether a hop was tried with this exchange.
@@ -372,10 +373,7 @@ impl Record {
     /// The response of the last hop has been seen.
     pub fn end_hop(&self) {
         if let Some(hop) = self.last_hop() {
-            if hop.end_state.get().is_none() {
-                let states = self.request.upstream_states().len();
-                hop.end_state.set(Some(states));
-            }
+            hop.end(self.request);
         }
     }
 
@@ -507,13 +505,29 @@ impl Visit {
 }
 
 impl Hop {
+    /// The visit of the upstrand whose walk made the hop.
+    #[inline]
+    pub fn visit(&self) -> Option<&Visit> {
+        match self.target {
+            // SAFETY: a visit stays where it is as long as the request.
+            Target::Member { visit, .. } => unsafe { visit.as_ref() },
+            Target::FailoverLocation => None,
+        }
+    }
+
+    /// The response of the hop has been seen.
+    #[inline]
+    pub fn end(&self, r: Request) {
+        if self.end_state.get().is_none() {
+            self.end_state.set(Some(r.upstream_states().len()));
+        }
+    }
+
     /// The name of the hop's upstream, or what stands for a failover location.
     pub fn name(&self) -> &'static [u8] {
-        match self.target {
-            Target::Member {
-                upstrand, member, ..
-            } => upstrand.member_name(member),
-            Target::FailoverLocation => trace::INTERCEPTED,
+        match (&self.target, self.visit()) {
+            (Target::Member { member, .. }, Some(visit)) => visit.upstrand.member_name(*member),
+            _ => trace::INTERCEPTED,
         }
     }
 
