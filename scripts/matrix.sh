@@ -106,7 +106,7 @@ count_with_reasons() {
 
 # Each configuration of Test::Nginx has such a line; it would wait long for an nginx that does not start.
 takes_test_nginx() {
-    printf 'events { }\nhttp { proxy_temp_path proxy; }\n' >"$RUN/test-nginx.conf"
+    printf 'pid nginx.pid;\nevents { }\nhttp { proxy_temp_path proxy; access_log off; }\n' >"$RUN/test-nginx.conf"
     "$NGINX_BINARY" -t -q -e stderr -p "$RUN" -c "$RUN/test-nginx.conf"
 }
 
