@@ -89,7 +89,7 @@ count_with_reasons() {
         }
         /^---- .* stdout ----$/ { close_test(); name = $2; reason = ""; next }
         /^failures:$/ { close_test() }
-        name != "" && reason == "" && match($0, /unknown directive "[^"]*"|requires? (the )?PCRE library|requires? (the )?ngx_[a-z0-9_]*|unknown "[^"]*" variable|\[emerg\].*(parameter "[^"]*")|is unsupported on this platform/) {
+        name != "" && reason == "" && match($0, /unknown directive "[^"]*"|requires? (the )?PCRE library|requires? (the )?ngx_[a-z0-9_]*|unknown "[^"]*" variable|\[emerg\].*(parameter "[^"]*")|"[a-z_]*" directive is not allowed here|is unsupported on this platform/) {
             reason = substr($0, RSTART, RLENGTH)
         }
         /^ok [0-9]+ .*# (skip|SKIP)/ { skipped++; print "# skip in t/" >> reasons; next }
@@ -104,9 +104,16 @@ count_with_reasons() {
     ' "$1"
 }
 
-# Each configuration of Test::Nginx has such a line; it would wait long for an nginx that does not start.
+# takes_test_nginx SUITE: Test::Nginx writes a proxy_temp_path into each configuration, and would wait long for each nginx
+# that does not start.
 takes_test_nginx() {
-    printf 'pid nginx.pid;\nevents { }\nhttp { proxy_temp_path proxy; access_log off; }\n' >"$RUN/test-nginx.conf"
+    local line=
+
+    if grep -q '\breturn [0-9]' "$1"; then
+        line='server { return 204; }'
+    fi
+
+    printf 'pid nginx.pid;\nevents { }\nhttp { proxy_temp_path proxy; access_log off; %s }\n' "$line" >"$RUN/test-nginx.conf"
     "$NGINX_BINARY" -t -q -e stderr -p "$RUN" -c "$RUN/test-nginx.conf"
 }
 
@@ -116,7 +123,7 @@ run_each_suite() {
 
     for suite in t/*.t; do
         log=$RUN/suite.log
-        if ! takes_test_nginx >"$log" 2>&1; then
+        if ! takes_test_nginx "$suite" >"$log" 2>&1; then
             printf -- '---- %s stdout ----\n' "$suite"
             cat "$log"
             printf 'failures:\n'
