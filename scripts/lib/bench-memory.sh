@@ -1,7 +1,9 @@
 # What the failed hops of a request hold, while it waits for its next upstream's answer.
 # shellcheck shell=bash disable=SC2154 # WORKDIR and the ports are set by bench.sh and bench-servers.sh
 
-MEMORY_REQUESTS=500
+# To each port, whose requests take their memory in pools of another size.
+MEMORY_REQUESTS_EACH=32
+MEMORY_REQUESTS=$((MEMORY_REQUESTS_EACH * FRONT_PORTS))
 MEMORY_HOPS=(0 4 16)
 
 bench_memory() {
@@ -46,7 +48,7 @@ memory_locations() {
 
 # Prints the kilobytes of a new nginx all of whose requests have come to the upstream that does not answer.
 memory_of_waiting() {
-    local waiting load front
+    local waiting loads=() front i
 
     : >"$WORKDIR/nobody"
     start_backend waiting "$SPARE_PORT" "
@@ -55,17 +57,19 @@ location = /status { stub_status; }"
     waiting=$SERVER
     start_front memory
     front=$SERVER
-    with_tools wrk -t 1 -c "$MEMORY_REQUESTS" -d 1h "http://127.0.0.1:$PORT_BASE$1" >/dev/null &
-    load=$!
-    on_exit "kill $load 2>/dev/null"
+    for ((i = 0; i < FRONT_PORTS; i++)); do
+        with_tools wrk -t 1 -c "$MEMORY_REQUESTS_EACH" -d 1h "http://127.0.0.1:$((PORT_BASE + i))$1" >/dev/null &
+        loads+=($!)
+        on_exit "kill $! 2>/dev/null"
+    done
 
     until waiting_requests; do
-        kill -0 "$load" "$front" || die "$1: the requests have ended"
+        kill -0 "${loads[@]}" "$front" || die "$1: the requests have ended"
     done
     awk '/^VmRSS:/ { print $2 }' "/proc/$front/status"
 
-    kill "$load"
-    wait "$load" 2>/dev/null || true
+    kill "${loads[@]}"
+    wait "${loads[@]}" 2>/dev/null || true
     stop_server "$front"
     stop_server "$waiting"
 }

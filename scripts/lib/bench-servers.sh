@@ -18,13 +18,13 @@ start_backends() {
     start_backend bad "$BAD_PORT" "return 503 \"$body\";"
 }
 
-# start_backend NAME PORT LINES: an nginx with this server, until the script ends.
+# start_backend NAME PORT LINES [OPTION]: an nginx with this server, until the script ends. The option is of listen.
 start_backend() {
     write_config "$1" "events { worker_connections 4096; }
 http {
     access_log off;
     keepalive_requests 1000000;
-    server { listen 127.0.0.1:$2 backlog=4096; $3 }
+    server { listen 127.0.0.1:$2 backlog=4096 ${4-}; $3 }
 }"
     start_server "$1" "$2" taskset -c "$(load_core)" "$BINARY" -e "$WORKDIR/$1.log" -p "$WORKDIR" -c "$WORKDIR/$1.conf"
 }
