@@ -10,6 +10,7 @@
 #            faults    tests/
 #            memory    each allocation of a request fails in turn, without the sanitizers, with NGX_DEBUG_PALLOC
 #            valgrind  memcheck over t/walk.t, t/intercept.t, t/variables.t and t/add_upstream.t, if it is installed
+#            core      memcheck over the tests of core/, likewise
 #          Default: all.
 #
 # A report makes its step fail: what is undefined ends the process, and no test takes that for an answer. The C
@@ -97,6 +98,13 @@ EOF2
     ! grep -e 'Invalid' -e 'uninitialised' -e combined_upstreams "$RUN"/memcheck.*
 }
 
+# Fewer of the random ones: memcheck takes thirty times as long.
+run_core() {
+    EXECUTIONS=300 PROPTEST_CASES=16 cargo test --locked -p combined-upstreams-core \
+        --config "target.'cfg(all())'.runner='valgrind --quiet --error-exitcode=9 --leak-check=full \
+        --show-leak-kinds=definite --errors-for-leak-kinds=definite'"
+}
+
 wants() {
     [ "${#steps[@]}" -eq 0 ] || [[ " ${steps[*]} " == *" $1 "* ]]
 }
@@ -135,6 +143,10 @@ main() {
 
     if wants valgrind && has_command valgrind; then
         step "valgrind" "$LOGS/valgrind" run_valgrind
+    fi
+
+    if wants core && has_command valgrind; then
+        step "core" "$LOGS/core" run_core
     fi
 
     step "no process left" "$LOGS/processes" expect_no_process "$RUN"

@@ -5,7 +5,7 @@
 #
 # STEP     one of:
 #            style    rustfmt, clippy and shellcheck; cargo-deny where it is installed
-#            core     the tests of core/, which need no nginx
+#            core     the tests of core/, which need no nginx; with a C++ compiler its fuzz targets, too
 #            layout   nginx's structures, as Rust and C see them
 #            suites   t/ under Test::Nginx
 #            faults   tests/: misbehaving backends and hand-made clients
@@ -127,6 +127,7 @@ main() {
 
     if wants core; then
         step "core" "$LOGS/core" cargo test --locked -p combined-upstreams-core
+        run_fuzz_step
     fi
 
     if wants suites; then

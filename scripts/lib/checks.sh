@@ -4,7 +4,7 @@
 # --- style
 
 run_style_steps() {
-    step "rustfmt" "$LOGS/rustfmt" cargo fmt --all --check
+    step "rustfmt" "$LOGS/rustfmt" run_rustfmt
     step "shellcheck" "$LOGS/shellcheck" shellcheck -x -a scripts/*.sh .ci/run examples/*/*.sh \
         packaging/*.sh packaging/rpm/*.sh tests/packages/*.sh
     step "clippy" "$LOGS/clippy" run_clippy
@@ -16,6 +16,11 @@ run_style_steps() {
     fi
 }
 
+run_rustfmt() {
+    cargo fmt --all --check
+    cargo fmt --check --manifest-path core/fuzz/Cargo.toml
+}
+
 run_clippy() {
     local environment
     environment=$("$ROOT/scripts/build.sh" --print-env)
@@ -23,6 +28,17 @@ run_clippy() {
 
     env "${environment[@]}" cargo clippy --locked --workspace --all-targets -- -D warnings
     env "${environment[@]}" cargo clippy --locked --no-default-features -- -D warnings
+}
+
+# --- core
+
+# libFuzzer is written in C++.
+run_fuzz_step() {
+    if has_command c++; then
+        step "core, fuzzed" "$LOGS/fuzz-core" "$ROOT/scripts/fuzz-core.sh" --guided 100000
+    else
+        echo "      (no c++ here: core is not fuzzed)"
+    fi
 }
 
 # --- tests on an nginx

@@ -52,6 +52,7 @@ missing_test_packages() {
     need python3-grpcio python3-grpcio /usr/bin/python3 -c 'import grpc'
     need dpkg-dev dpkg-dev has_command dpkg-buildflags
     need shellcheck ShellCheck has_command shellcheck
+    need g++ gcc-c++ has_command c++
 }
 
 # Beyond those that the tests need, whose nginx is the one that a package is for.

@@ -1,0 +1,5 @@
+#![no_main]
+
+use combined_upstreams_core_fuzz::{Input, targets};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::singlets(&mut Input::new(bytes)));
