@@ -91,15 +91,7 @@ impl Http2 {
         }
 
         let (head, incoming) = response.await.ok()?.into_parts();
-        let (body, trailers, whole) = read(incoming).await;
-        Some(Response {
-            status: head.status.as_u16(),
-            headers: head.headers,
-            body,
-            trailers,
-            raw: Vec::new(),
-            whole,
-        })
+        Some(Response::framed(head, read(incoming).await))
     }
 }
 

@@ -93,15 +93,7 @@ impl Http3 {
             .expect("a response")
             .into_parts()
             .0;
-        let (body, trailers, whole) = read(&mut stream).await;
-        Response {
-            status: head.status.as_u16(),
-            headers: head.headers,
-            body,
-            trailers,
-            raw: Vec::new(),
-            whole,
-        }
+        Response::framed(head, read(&mut stream).await)
     }
 }
 

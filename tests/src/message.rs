@@ -26,7 +26,7 @@ pub struct Response {
     pub headers: HeaderMap,
     pub body: Vec<u8>,
     pub trailers: HeaderMap,
-    /// Every byte as it came; empty under HTTP/2.
+    /// Every byte as it came; empty under HTTP/2 and HTTP/3.
     pub raw: Vec<u8>,
     /// Whether the body came to its end.
     pub whole: bool,
@@ -48,6 +48,21 @@ impl Request {
 }
 
 impl Response {
+    /// One that came in frames; the rest is its body, its trailers, and whether it came to its end.
+    pub(crate) fn framed(
+        head: http::response::Parts,
+        (body, trailers, whole): (Vec<u8>, HeaderMap, bool),
+    ) -> Self {
+        Self {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+            trailers,
+            raw: Vec::new(),
+            whole,
+        }
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         text_of(&self.headers, name)
     }
