@@ -9,7 +9,7 @@
 #            layout   nginx's structures, as Rust and C see them
 #            suites   t/ under Test::Nginx
 #            faults   tests/: misbehaving backends and hand-made clients
-#            soak     half a minute of scripts/soak.sh, on the first nginx
+#            soak     a minute of scripts/soak.sh, on the first nginx
 #            builds   the ways to build: for a configured tree (by scripts/build.sh), with the nginx that cargo
 #                     carries along, and by nginx's own ./configure, dynamic and static
 #            docs     the examples in the documentation, with the requests and answers that it shows; its links
@@ -103,7 +103,7 @@ test_on() {
     fi
 
     if wants soak && [ "$nginx" = "${nginxes[0]}" ]; then
-        step "soak on nginx $nginx" "$LOGS/soak-$nginx" run_soak 30
+        step "soak on nginx $nginx" "$LOGS/soak-$nginx" run_soak 60
     fi
 }
 

@@ -25,7 +25,7 @@ use crate::transcript::{ErrorLine, Line, contains, difference, settled};
 const AT_ONCE: usize = 20;
 
 /// and how many that mostly wait for a hop to time out.
-const WAITING_AT_ONCE: usize = 60;
+const WAITING_AT_ONCE: usize = 30;
 
 /// What lets a hop time out in good time, and a good one not: many exchanges share the machine.
 const TIMEOUTS: &str = "proxy_read_timeout 3s; fastcgi_read_timeout 3s; uwsgi_read_timeout 3s; \
