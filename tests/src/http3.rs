@@ -1,14 +1,17 @@
 //! An HTTP/3 client.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use h3::client::{RequestStream, SendRequest};
 use h3_quinn::{BidiStream, OpenStreams};
 use http::HeaderMap;
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Endpoint};
+use quinn::{
+    ClientConfig, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, TokioRuntime,
+};
 use tokio::task::JoinHandle;
 
 use crate::call::Call;
@@ -29,9 +32,36 @@ struct Connection {
     endpoint: Endpoint,
 }
 
+/// The connection's id is empty, so that there is no other to offer: nginx closes a connection whose offer it takes for
+/// one too many, when it comes a second time.
+#[derive(Debug)]
+struct NoIds;
+
+impl ConnectionIdGenerator for NoIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(&[])
+    }
+
+    fn cid_len(&self) -> usize {
+        0
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+fn endpoint() -> Endpoint {
+    let mut config = EndpointConfig::default();
+    config.cid_generator(|| Box::new(NoIds));
+
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    Endpoint::new(config, None, socket, Arc::new(TokioRuntime)).expect("a socket")
+}
+
 impl Http3 {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
-        let mut endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).expect("a free port");
+        let mut endpoint = endpoint();
         let config = QuicClientConfig::try_from(tls::client("h3")).expect("TLS 1.3");
         endpoint.set_default_client_config(ClientConfig::new(Arc::new(config)));
 
