@@ -28,8 +28,8 @@ const AT_ONCE: usize = 20;
 const WAITING_AT_ONCE: usize = 30;
 
 /// What lets a hop time out in good time, and a good one not: many exchanges share the machine.
-const TIMEOUTS: &str = "proxy_read_timeout 3s; fastcgi_read_timeout 3s; uwsgi_read_timeout 3s; \
-                        scgi_read_timeout 3s; grpc_read_timeout 3s; memcached_read_timeout 3s;";
+const TIMEOUTS: &str = "proxy_read_timeout 4s; fastcgi_read_timeout 4s; uwsgi_read_timeout 4s; \
+                        scgi_read_timeout 4s; grpc_read_timeout 4s; memcached_read_timeout 4s;";
 
 /// How many differences of one row are shown.
 const SHOWN: usize = 4;

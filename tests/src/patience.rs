@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long any one wait may take before it is a failure.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Time between two looks at a condition that nobody announces.
 const LOOK: Duration = Duration::from_millis(5);

@@ -37,7 +37,7 @@ fn rows(gateway: &str) -> Vec<Row> {
         row("post", Call::post("/", "a body")).shows("200 "),
         put("put", 500),
         put("put_in_a_file", 300_000),
-        put("put_large", 1_000_000),
+        put("put_large", 600_000),
         row("put_chunked", Call::new("PUT", "/").body("body").chunked()),
         get("large").good(Reply::ok("large ".repeat(200_000))),
         get("unbuffered").good(Reply::ok("large ".repeat(200_000))).location(&own("GATEWAY_buffering off;")),
