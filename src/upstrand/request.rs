@@ -94,6 +94,8 @@ pub struct Visit {
 
 /// One upstream tried in a walk, or the failover location that a walk ended in.
 pub struct Hop {
+    /// The name of the hop's upstream, or what stands for a failover location.
+    pub name: &'static [u8],
     target: Target,
     first_state: usize,
     /// Set once the hop's response has been seen.
@@ -107,7 +109,6 @@ enum Target {
     Member {
         /// In the request's pool, like the hop.
         visit: *const Visit,
-        member: usize,
         exchange: Exchange,
     },
     FailoverLocation,
@@ -258,11 +259,7 @@ impl Record {
         self.request.reserve_state()?;
         self.looked_at.set(false);
         visit.tries.set(visit.tries.get() + 1);
-        self.push_hop(Target::Member {
-            visit,
-            member: visit.member.get(),
-            exchange,
-        })?;
+        self.push_hop(visit.name(), Target::Member { visit, exchange })?;
         self.phase.set(Phase::Trying(exchange));
         shield(self.request);
 
@@ -280,13 +277,14 @@ impl Record {
 
     /// The request is about to go on in a failover location. None: out of memory.
     pub fn enter_failover_location(&self) -> Option<()> {
-        self.push_hop(Target::FailoverLocation)
+        self.push_hop(trace::INTERCEPTED, Target::FailoverLocation)
     }
 
-    fn push_hop(&self, target: Target) -> Option<()> {
+    fn push_hop(&self, name: &'static [u8], target: Target) -> Option<()> {
         self.end_hop();
 
         let hop = Hop {
+            name,
             target,
             first_state: self.request.upstream_states().len(),
             end_state: Cell::new(None),
@@ -316,11 +314,9 @@ impl Record {
     /// for something else, and then the hop was none and is taken back.
     #[inline]
     pub fn confirm(&self, hop: &Hop, exchange: Exchange) -> bool {
-        let name = hop.name();
-
         if exchange
             .resolved_host()
-            .is_some_and(|host| host == name || host.eq_ignore_ascii_case(name))
+            .is_some_and(|host| host == hop.name || host.eq_ignore_ascii_case(hop.name))
         {
             return true;
         }
@@ -520,14 +516,6 @@ impl Hop {
     pub fn end(&self, r: Request) {
         if self.end_state.get().is_none() {
             self.end_state.set(Some(r.upstream_states().len()));
-        }
-    }
-
-    /// The name of the hop's upstream, or what stands for a failover location.
-    pub fn name(&self) -> &'static [u8] {
-        match (&self.target, self.visit()) {
-            (Target::Member { member, .. }, Some(visit)) => visit.upstrand.member_name(*member),
-            _ => trace::INTERCEPTED,
         }
     }
 

@@ -10,7 +10,7 @@ use ngx::ffi::{
 };
 
 use super::conf::Upstrand;
-use super::request::{Hop, Record};
+use super::request::Record;
 use crate::ffi::conf::{Conf, ConfResult};
 use crate::ffi::request::{Exchange, Request};
 use crate::ffi::variable;
@@ -27,7 +27,7 @@ struct StatusVariable {
 const STATUS_VARIABLES: &[StatusVariable] = &[
     StatusVariable {
         name: b"path",
-        write: |_, record, text| trace::path(record.hops().map(Hop::name), text),
+        write: |_, record, text| trace::path(record.hops().map(|hop| hop.name), text),
     },
     StatusVariable {
         name: b"addr",
@@ -172,7 +172,7 @@ fn each_server(
     mut write: impl FnMut(&ngx_http_upstream_state_t, &mut dyn Sink),
 ) {
     let states = r.upstream_states();
-    let hops = record.hops().map(|hop| (hop.name(), hop));
+    let hops = record.hops().map(|hop| (hop.name, hop));
 
     trace::values(hops, text, |hop, text| {
         let states = &states[hop.states(states.len())];
@@ -186,7 +186,7 @@ fn each_server(
 
 /// A cache's status belongs to an exchange, not to a server.
 fn cache_status(r: Request, record: &Record, text: &mut dyn Sink) {
-    let hops = record.hops().map(|hop| (hop.name(), hop));
+    let hops = record.hops().map(|hop| (hop.name, hop));
 
     trace::values(hops, text, |hop, text| {
         // A failover location may proxy plainly: then the request's exchange is of no hop.
